@@ -19,6 +19,8 @@ from quarterturn.submissions.store.requests import SubmissionRecord, SubmissionR
 from rotation.calendar import Month
 from rotation.errors import NotAllowed as NotLive
 
+WAITED = "It was submitted, and no worker played it before the month turned."
+
 
 class FrozenAgents:
     """The frozen agents of one home.
@@ -43,13 +45,23 @@ class FrozenAgents:
         self._submissions, self._live_month = submissions, live_month
 
     def submit(self) -> list[contents.Notice]:
-        """Submit each agent that the live month does not have yet; give a notice of each that has no run in it."""
+        """Submit each agent that the live month does not have yet; give a notice of each without a run, now or before.
+
+        What waited all month is told of in the next one.
+        """
         try:
-            month = str(self._live_month())
+            live = self._live_month()
         except NotLive:
             return []
+        month, last = str(live), str(live.plus(-1))
         lacks = {name: self._submit(name, agent, month) for name, agent in self._agents.items()}
-        return [contents.agent_missing(name, month, why) for name, why in lacks.items() if why is not None]
+        missing = [contents.agent_missing(name, month, why) for name, why in lacks.items() if why is not None]
+        return [*missing, *(contents.agent_missing(name, last, WAITED) for name in lacks if self._missed(name, last))]
+
+    def _missed(self, name: str, month: str) -> bool:
+        """Say whether an agent was submitted in a month that is over, and never served."""
+        made = [one for one in self._submissions.of(name) if (one.tasks, one.month) == ("private", month)]
+        return bool(made) and not any(one.served or one.state in ("running", "done") for one in made)
 
     def _submit(self, name: str, agent: FrozenAgentSettings, month: str) -> str | None:
         """Submit one agent; say why it has no run, or None."""

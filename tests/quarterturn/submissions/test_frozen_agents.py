@@ -55,12 +55,11 @@ def test_each_is_submitted_once_a_month_by_whoever_looks_first(opened):
     opened(calm=IMAGE, steady=OTHER).monthly_clock.look()
     month = str(house.official.month())
     both = [("calm", IMAGE, month, "private"), ("steady", OTHER, month, "private")]
-    assert submitted(house) == both
+    assert (submitted(house), told(house)) == (both, [])
     later = opened(DECEMBER, calm=IMAGE)
     later.monthly_clock.look()
     assert str(later.official.month()) > month, "the clock has turned the month"
     assert submitted(later) == [*both, ("calm", IMAGE, str(later.official.month()), "private")]
-    assert told(later) == []
 
 
 def test_another_agent_under_its_name_is_refused_with_a_notice(opened):
@@ -87,6 +86,19 @@ def test_one_that_fails_is_told_of_once_and_not_submitted_again(opened):
         "or correct the name."
     ]
     assert submitted(house) == []
+
+
+def test_one_that_no_worker_played_is_told_of_once_the_month_has_turned(opened):
+    house = opened(calm=IMAGE)
+    house.monthly_clock.look()
+    month = house.official.month()
+    assert told(house) == []
+    later = opened(DECEMBER, calm=IMAGE)
+    later.monthly_clock.look()
+    later.monthly_clock.look()
+    assert told(later) == ["It was submitted, and no worker played it before the month turned."]
+    with Session(later.engine) as session:
+        assert session.exec(select(NoticeRow.key).where(NoticeRow.key == f"agent.missing/calm/{month}")).all()
 
 
 def test_one_beyond_the_quota_of_all_is_told_of(opened):
