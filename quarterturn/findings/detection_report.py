@@ -47,7 +47,7 @@ class DetectionReports:
 
         Raises:
             Malformed: the month is none, or both files are one.
-            NotFound: it has no finished run.
+            NotFound: it has no finished run, or none with a settled verdict.
             Refused: a file is there already.
         """
         chosen = Month.parse(month)
@@ -66,7 +66,7 @@ class DetectionReports:
         """Give all figures of a month's report.
 
         Raises:
-            NotFound: no run of the month is finished.
+            NotFound: no run of the month is finished, or none has a settled verdict.
         """
         from rotation.detection.report.report import report  # noqa: PLC0415 - numpy is slow to load, and seldom needed
 
@@ -77,6 +77,8 @@ class DetectionReports:
         rotation = month.since(start) + 1
         findings = self._findings.all(month)
         table = self._results.table(f"report on {month}", self._results.runs(month))
+        if table.last < rotation:
+            raise NotFound(f"no result of {month} has a settled verdict; `quarterturn watch list` shows the findings")
         results = report(table, rotation, [finding for finding in findings if finding.p_value is not None])
         scan = next((scan for scan in self._findings.scans() if scan.month == month), None)
         months = [str(start.plus(number)) for number in range(rotation)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -29,20 +30,21 @@ GUIDE = "read-the-findings.md"
 PEERS = ("ada", "bob", "carol", "dan", "mallory")
 
 
-def play(house: Application, name: str, passes: slice, step: int = 1) -> None:
-    """Open, fill and close a run that passes a part of its tasks, the next cohort to retire first."""
+def play(house: Application, name: str, passes: slice | None, step: int = 1) -> None:
+    """Open, fill and close a run that passes a part of its tasks, the next cohort to retire first; None: all unknown."""
     submission = Submission("image", name, name, Program(image=name), "sha256:" + "0" * 64)
     opened = house.official.open(submission, BOX)  # type: ignore[arg-type]
     serve(house.run_tasks, opened)
     live = [task for cohort in house.months.cohorts("live") for task in cohort.tasks]
-    passed = set(live[passes])
+    passed = set(live[passes]) if passes else set()
     for place, task in enumerate(live):
-        verdict = Verdict.TRUE if task in passed else Verdict.FALSE
+        verdict = (Verdict.TRUE if task in passed else Verdict.FALSE) if passes else Verdict.UNKNOWN
         call = CallRecord("filesystem.x", {}, listed=True, error=False, injected=False, result="", seconds=0.1)
         transcript = Transcript((call,) * (1 + (place * step) % 5), "done", "answered")
         category = house.vault.record(task).category
         evidence = Evidence("filesystem.fileExists", verdict)
-        house.run_tasks.record(opened, TaskRun(task, category, 8, verdict, evidence, transcript))
+        outcome = TaskRun(task, category, 8, verdict, evidence, transcript)
+        house.run_tasks.record(opened, outcome if passes else replace(outcome, failure="ours", code="judge-lost"))
     house.official.close(opened)
     house.detection.run(f"results of run {opened.record.number}")
 
@@ -132,6 +134,17 @@ def test_a_month_that_is_none_or_has_no_run_is_said(say, months, tmp_path, month
     assert said.code == code
     assert month in said.sentence
     assert not (tmp_path / "r.html").exists()
+
+
+def test_a_month_without_a_settled_verdict_is_said(say, tmp_path):
+    make(tmp_path / "home", tasks=5, live=True, template="t{number}")
+    house = Application(tmp_path / "home", None)
+    play(house, "ada", None)
+    house.close()
+    said = say("watch", "report", "--month", "2026-12", "--html", tmp_path / "r.html", "--home", tmp_path / "home")
+    assert said.code == 3
+    assert "no result of 2026-12 has a settled verdict" in said.sentence
+    assert say("leaderboard", "--linked", "--month", "2026-12", "--home", tmp_path / "home").code == 0
 
 
 def test_a_report_changes_nothing_but_the_access_log(say, months, tmp_path):
