@@ -31,9 +31,10 @@ SENTENCES = {
     "task": "Task {0} suddenly passes for nearly everybody. Its verifier may be broken, or its text known.",
     "task that nobody passes": "Task {0} suddenly passes for nobody. The task, its world or a server may be broken.",
     "echo": "{0} named values that they were not shown, and that others, or they themselves in an earlier month, were "
-    "served. They learned tasks from a text of that time.",
-    "echo of a model": "Models of {0} named values that they were not told, and that others were served. They learned "
-    "tasks from a text, or from what other submitters sent them.",
+    "served. Having learned a text of these tasks has this effect; p says how often chance has it.",
+    "echo of a model": "Models of {0} named values that they were not told in words, and that others were served. "
+    "Having learned a text of these tasks has this effect, or what other submitters sent; so may an agent that tells "
+    "values in a picture.",
     "exposure": "Task {0} was shown more often than the settings allow.",
     "unknown": "Runs of {0} have verdicts that could not be settled.",
     "unclear": "Runs of {0} have failures of unclear cause: the agent's, or ours.",
