@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rotation.calendar import Month
+from rotation.detection.served_choices import ServedChoices, rotation_of
 from rotation.errors import NotFound
 from rotation.exposure.store import Exposures
 from rotation.month.store import MonthStore
@@ -100,7 +101,7 @@ class SealedResults:
         start = self.start()
         first = {task: month.since(start) + 1 for task, month in self._withdrawals.entered().items()}
         for run, task, item, known in opened:
-            result, rotation = item["result"], rotation_of(run, start)
+            result, rotation = item["result"], rotation_of(run.month, start)
             if result["verdict"] != "unknown":
                 yield TaskOutcome(
                     rotation=rotation,
@@ -118,8 +119,6 @@ class SealedResults:
                 )
 
     def _said(self, opened: Sequence[_OpenedResult], why: str) -> tuple[SaidValues, ...]:
-        from rotation.detection.served_choices import ServedChoices  # noqa: PLC0415 - likewise
-
         said = [
             (run, task.id, [SaidChoices.from_json(one) for one in item.get("said", ())])
             for run, task, item, known in opened
@@ -136,8 +135,3 @@ class SealedResults:
             return (since is not None and since < Month.parse(run.month)) or (sent is not None and sent < run.number)
 
         return known
-
-
-def rotation_of(run: RunRecord, start: Month) -> int:
-    """Give the rotation of a run, if rotation 1 was in the month `start`."""
-    return Month.parse(run.month).since(start) + 1

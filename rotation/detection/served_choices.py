@@ -33,6 +33,11 @@ SaidInRun: TypeAlias = tuple[RunRecord, str, Sequence[SaidChoices]]
 """A run, a task, and what it said of it."""
 
 
+def rotation_of(month: str, start: Month) -> int:
+    """Give the rotation of a month, if rotation 1 was in the month `start`."""
+    return Month.parse(month).since(start) + 1
+
+
 class ServedChoices:
     """Service that holds what runs said against what was served."""
 
@@ -59,7 +64,7 @@ class ServedChoices:
         self._vault.note(who=who, what=f"variants/* ({len(sizes)})", why=why)
         served = {task: _ServedTask(self._vault.variant_key(task), of) for task, of in sizes.items()}
         for task, submitter, month in self._exposures.recipients(sizes):
-            served[task].serve(submitter, month, Month.parse(month).since(start) + 1)
+            served[task].serve(submitter, month, rotation_of(month, start))
         return tuple(_rows(told, served))
 
     def _by_party(
@@ -69,10 +74,10 @@ class ServedChoices:
 
         What a language model said first is its provider's, and nobody else's.
         """
-        upstreams = self._exposures.upstreams({run.number for run, _, said in results if said})
+        upstreams = self._exposures.upstreams({run.number for run, _, _ in results})
         told: dict[tuple[str, str, str], dict[int, list[SaidChoices]]] = defaultdict(lambda: defaultdict(list))
         for run, task, said in results:
-            rotation = Month.parse(run.month).since(start) + 1
+            rotation = rotation_of(run.month, start)
             for one in said:
                 own = tuple(choice for choice in one.said if choice not in one.replied)
                 for upstream, choices in (("", own), (upstreams.get(run.number, "unknown"), one.replied)):
@@ -81,7 +86,7 @@ class ServedChoices:
                         told[place][rotation].append(SaidChoices(one.parameter, one.choices, choices))
         first = {place: min(months) for place, months in told.items()}
         for run, task, _ in results:
-            rotation = Month.parse(run.month).since(start) + 1
+            rotation = rotation_of(run.month, start)
             for upstream in {"", upstreams.get(run.number, "")}:
                 place = (upstream, run.submitter, task)
                 if place in first and rotation > first[place]:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from grammars.draw.sample import sample
+from grammars.draw.variants import FURTHER, tested_choice
 from grammars.language.load import library, load
 from quarterturn.progress import NullProgress
 from quarterturn.runs.private_runs import AfterRun, RunPlayer
@@ -256,6 +257,20 @@ def test_what_a_model_replied_first_is_a_finding_about_its_provider(varied, monk
     )
 
 
+def test_a_provider_is_tested_in_later_months_as_a_submitter_is(varied):
+    def month(told):
+        for name, upstream in (("carol", "acme"), ("dave", None)):
+            run = varied.official.open(submission(name), NamedBox(), upstream)
+            says(varied, run, told, replied=upstream is not None)
+        varied.scanner(ExposureLimits()).run("test")
+
+    month(lambda task: {"folder": 5})
+    varied.rotation.run(FIRST)
+    month(lambda task: None)
+    later = [one.subject for one in varied.findings.all(FIRST.plus(1)) if one.kind == "echo"]
+    assert sorted(later) == ["dave", "upstream:acme"]
+
+
 def test_assignments_are_looked_up_after_an_entry_in_the_access_log_and_only_where_something_was_said(varied):
     varied.finish(varied.open("ada"))
     assert echoes(varied) == {}
@@ -270,7 +285,13 @@ def test_assignments_are_looked_up_after_an_entry_in_the_access_log_and_only_whe
 def test_rows_hold_what_the_case_files_field_holds(varied):
     for name in ("ada", "bob"):
         varied.finish(varied.open(name))
-    run, (task, *_) = varied.open("carol"), sorted(varied.months.cohorts("live")[0].tasks)
+    run, house = varied.open("carol"), {tested_choice(number, SIZE) for number in range(FURTHER + 1)}
+
+    def only_bobs(task):
+        bobs, *others = (numbers(varied, task, who, FIRST) for who in ("bob", "ada", "carol"))
+        return not any(bobs[name] in house | {one[name] for one in others} for name in bobs)
+
+    task = next(filter(only_bobs, run.tasks))
     theirs = numbers(varied, task, "bob", FIRST)
     says(varied, run, lambda one: theirs if one == task else None)
     (row,) = varied.sealed_results.table("test", varied.sealed_results.runs(), said=True).said
