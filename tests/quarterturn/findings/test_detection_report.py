@@ -31,7 +31,7 @@ PEERS = ("ada", "bob", "carol", "dan", "mallory")
 
 
 def play(house: Application, name: str, passes: slice | None, step: int = 1) -> None:
-    """Open, fill and close a run that passes a part of its tasks, the next cohort to retire first; None: all unknown."""
+    """Open, fill and close a run that passes these tasks, the next cohort to retire first; all are unknown if None."""
     submission = Submission("image", name, name, Program(image=name), "sha256:" + "0" * 64)
     opened = house.official.open(submission, BOX)  # type: ignore[arg-type]
     serve(house.run_tasks, opened)
