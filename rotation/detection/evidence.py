@@ -17,6 +17,7 @@ from typing import Any
 
 from rotation.detection.leak_trace import LeakTracer
 from rotation.errors import NotAllowed, NotFound, Refused
+from rotation.exposure.store import UPSTREAM
 from rotation.findings.store import Finding, Findings
 from rotation.month.store import MonthStore
 from rotation.runs.run_ledger import WHO, RunLedger
@@ -66,13 +67,18 @@ class EvidenceWriter:
 
         Raises:
             NotFound: there is no such run, or it has no result for the task.
-            Refused: the finding is about something else.
+            Refused: the finding is about something else, or about a model's provider.
         """
         run = self._runs.get(number)
         kind, subject = finding.kind, finding.subject
         if run.state is not RunState.DONE or task not in self._runs.finished(run.number):
             raise NotFound(
                 f"run {run.number} has no result for task {task}; `quarterturn watch exposure` lists servings"
+            )
+        if subject.startswith(UPSTREAM):
+            raise Refused(
+                f"finding {finding.number} is about {subject}: what a model replied stands in no transcript that a "
+                "result commits to, so there is no evidence to give"
             )
         about = {
             "task": subject == task,

@@ -20,6 +20,7 @@ from quarterturn.progress import NullProgress
 from quarterturn.runs.private_runs import AfterRun, RunPlayer
 from quarterturn.settings import RunSettings
 from rotation.detection.served_choices import HOUSE
+from rotation.errors import Refused
 from rotation.exposure.store import ExposureLimits
 from rotation.findings.store import Finding
 from rotation.month.sets import SetSpec, Stratum
@@ -255,6 +256,8 @@ def test_what_a_model_replied_first_is_a_finding_about_its_provider(varied, monk
         "review",
         f"bob|{FIRST}",
     )
+    with pytest.raises(Refused, match="what a model replied stands in no transcript"):
+        varied.evidence.require_about(found["upstream:acme"], min(old), run.record.number)
 
 
 def test_a_provider_is_tested_in_later_months_as_a_submitter_is(varied):
