@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from grammars.draw import variants
 from grammars.draw.sample import sample
-from grammars.draw.variants import FURTHER, tested_choice
 from grammars.language.load import library, load
 from quarterturn.progress import NullProgress
 from quarterturn.runs.private_runs import AfterRun, RunPlayer
@@ -288,7 +288,7 @@ def test_assignments_are_looked_up_after_an_entry_in_the_access_log_and_only_whe
 def test_rows_hold_what_the_case_files_field_holds(varied):
     for name in ("ada", "bob"):
         varied.finish(varied.open(name))
-    run, house = varied.open("carol"), {tested_choice(number, SIZE) for number in range(FURTHER + 1)}
+    run, house = varied.open("carol"), {variants.tested_choice(n, SIZE) for n in range(variants.FURTHER + 1)}
 
     def only_bobs(task):
         bobs, *others = (numbers(varied, task, who, FIRST) for who in ("bob", "ada", "carol"))
