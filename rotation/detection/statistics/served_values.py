@@ -9,7 +9,7 @@ from typing import Any
 
 MOST_CHOICES = 1 << 20
 MOST_PARAMETERS = 64
-_MONTH = re.compile(r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})")
+_MONTH = re.compile(r"(?P<year>[0-9]{4})-(?P<month>0[1-9]|1[0-2])")
 _FIELDS = ("parameter", "choices", "own", "said", "elsewhere", "drawn")
 
 
@@ -133,6 +133,6 @@ def _month(given: Any) -> int:
 
 
 def _source(given: Any) -> str:
-    if isinstance(given, str) and given:
+    if isinstance(given, str) and all(given.rpartition("|")):
         return given
     raise ValueError(f"a source in 'foreign' has to be written submitter|month, unlike {given!r}")

@@ -46,6 +46,12 @@ def test_months_are_rotations_or_counted_from_the_newest():
         ([NAME | {"own": {"03": [1]}}], "has to map choices to lists, unlike '03'"),
         ([NAME | {"own": {"9" * 40: [1]}}], "has to map choices to lists, unlike '9999"),
         ([NAME | {"own": {"3": ["2027"]}}], "a month in 'foreign' has to be a whole number or YYYY-MM, unlike '2027'"),
+        ([NAME | {"own": {"3": ["2027-13"]}}], "a month in 'foreign' has to be a whole number or YYYY-MM"),
+        (
+            [NAME | {"elsewhere": {"7": ["bob"]}}],
+            "a source in 'foreign' has to be written submitter|month, unlike 'bob'",
+        ),
+        ([NAME | {"elsewhere": {"7": ["|1"]}}], "a source in 'foreign' has to be written submitter|month, unlike '|1'"),
         ([NAME | {"elsewhere": {"7": [5]}}], "a source in 'foreign' has to be written submitter|month, unlike 5"),
     ],
 )
