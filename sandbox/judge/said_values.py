@@ -2,8 +2,9 @@
 
 It runs in a judge, which holds no key and knows nothing of what others were served.
 
-    1. lists   Choices are compared as words, without case, signs and JSON's escapes (`vault.task.variant`). Those that
-               are equal, or of which one contains the other, are left out: a rule on the lists alone.
+    1. lists   Choices are compared as words, without case, signs and escapes (`vault.task.variant`), or written as one
+               word (`amberDesk`). Those that are equal, or of which one contains the other, are left out: a rule on the
+               lists alone.
     2. order   Tool descriptions and goal are shown first; then come each call's arguments and its result, in turn, and
                the answer. A choice is *said* if it stands in arguments or in the answer, and in nothing that was shown
                before: a server repeats in its errors what it was asked for.
@@ -49,12 +50,16 @@ class SpokenChoices:
     """
 
     def __init__(self, lists: Mapping[str, str], spoken: Sequence[str]) -> None:
-        phrases = _phrases("\n".join(lists.values()))
-        self._sizes = {phrase.count(" ") + 1 for phrase in phrases}
-        self._lists = " \n ".join(["", *phrases, ""])
+        lines = _normal("\n".join(lists.values()))
+        phrases, as_one = lines.split("\n"), lines.replace(" ", "").split("\n")
+        self._lists, self._as_one = (" \n ".join(["", *of, ""]) for of in (phrases, as_one))
+        self._sizes = {1, *(phrase.count(" ") + 1 for phrase in phrases)}
         runs = set(_runs(spoken, self._sizes))
-        held = {phrase: number for number, phrase in enumerate(phrases) if phrase in runs}
-        self._places = {phrase: _place(lists, number) for phrase, number in held.items() if self._is_alone(phrase)}
+        self._places: dict[str, Place] = {}
+        for number, (phrase, one) in enumerate(zip(phrases, as_one, strict=True)):
+            if (phrase in runs or one in runs) and self._is_alone(phrase):
+                spellings = (phrase, one) if self._is_no_word(one) else (phrase,)
+                self._places |= dict.fromkeys(spellings, _place(lists, number))
         self._begin = {phrase.partition(" ")[0] for phrase in self._places}
 
     def held(self, spoken: Sequence[str]) -> set[Place]:
@@ -70,6 +75,10 @@ class SpokenChoices:
         once = self._lists.count(f" {phrase} ") == 1
         return bool(parts) and once and not any(f"\n {part} \n" in self._lists for part in shorter)
 
+    def _is_no_word(self, spelling: str) -> bool:
+        """Say whether a choice written as one word is no word of the lists, and no other choice written so."""
+        return self._as_one.count(f" {spelling} ") == 1 and f" {spelling} " not in self._lists
+
 
 class _Spaces(dict[int, int | str]):
     """Table for `str.translate`: what is in no word becomes a space, but for line breaks."""
@@ -79,12 +88,12 @@ class _Spaces(dict[int, int | str]):
         return self[code]
 
 
-def _phrases(lines: str) -> list[str]:
-    """Give the words of each line (`vault.task.variant.words`), with a space between them."""
+def _normal(lines: str) -> str:
+    """Give the words of each line (`vault.task.variant.words`), with a space between two words and nothing else."""
     normal = unicodedata.normalize("NFKC", lines).casefold().translate(_Spaces())
     while "  " in normal:
         normal = normal.replace("  ", " ")
-    return normal.replace(" \n", "\n").replace("\n ", "\n").strip(" ").split("\n")
+    return normal.replace(" \n", "\n").replace("\n ", "\n").strip(" ")
 
 
 def _spoken(texts: Iterable[str]) -> list[str]:

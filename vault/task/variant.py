@@ -25,6 +25,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 from vault.errors import Malformed
 
@@ -93,9 +94,9 @@ def words(text: str) -> list[str]:
 
 
 def searched_words(text: str) -> list[str]:
-    """Split a text that may be JSON or code: its words, then an empty one and those that it has without its escapes."""
-    plain = _ESCAPE.sub(" ", text)
-    return words(text) if plain == text else [*words(text), "", *words(plain)]
+    """Split a text that may be JSON, code or a URL: its words, and after an empty one those that it has unescaped."""
+    spellings = dict.fromkeys((text, _ESCAPE.sub(" ", text), unquote(text)))
+    return [word for spelling in spellings for word in (*words(spelling), "")][:-1]
 
 
 def filled(value: Any, values: Mapping[str, str]) -> Any:

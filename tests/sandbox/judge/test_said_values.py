@@ -50,6 +50,20 @@ def test_a_choice_is_said_in_any_spelling_and_at_any_depth(arguments):
     assert said(call(arguments)) == {"folder": ([2], [])}
 
 
+@pytest.mark.parametrize(
+    "text", ["https://x.org/a?in=Mill%20Road", "git checkout -b MillRoad", "millroad2, millroad", "a line\\nMill Road"]
+)
+def test_a_choice_is_said_in_a_url_a_name_of_code_and_a_quoted_text(text):
+    assert said(call({"text": text})) == {"folder": ([1], [])}
+    assert said(call({"text": "mill road"}), shown=(text,)) == {}
+    assert said(call({"text": text}), shown=("mill road",)) == {}
+
+
+def test_words_written_as_one_are_a_choice_only_if_they_are_no_other_word_of_the_lists():
+    free = {"a": ("note book", "notebook-shelf"), "b": ("ab c", "a bc"), "c": ("lime tree", "limetree")}
+    assert said(answer="notebook abc limetree", free=free) == {"c": ([1], [])}
+
+
 def test_numbers_and_other_alphabets_are_words_too():
     assert said(call({"amount": 4711})) == {"code": ([1], [])}
     assert said(answer="from ÆRØ") == {"code": ([2], [])}
@@ -82,14 +96,21 @@ def test_any_lists_are_compared_word_by_word():
     dice, letters = random.Random(5), "abßﬁİ_-\n \u0301é"
     for _ in range(300):
         texts = ["".join(dice.choices(letters, k=dice.randrange(7))) for _ in range(12)]
-        spoken = "".join(dice.choices(letters, k=40))
-        phrases = [f"|{'|'.join(words(text))}|" for text in texts]
-        alone = {
-            n for n, phrase in enumerate(phrases) if len(phrase) > 2 and sum(map(phrase.__contains__, phrases)) == 1
-        }
-        alone -= {n for n in alone if sum(phrases[n] in phrase for phrase in phrases) > 1}
-        held = sorted(n for n in alone if phrases[n] in f"|{'|'.join(words(spoken))}|")
-        assert said(answer=spoken, free={"a": texts}) == ({"a": (held, [])} if held else {})
+        answer = "".join(dice.choices(letters, k=40))
+        spoken, lists = words(answer), [words(text) for text in texts]
+        phrases, as_one = [f"|{'|'.join(of)}|" for of in lists], ["".join(of) for of in lists]
+        held = [
+            number
+            for number, phrase in enumerate(phrases)
+            if lists[number] and sum(other in phrase or phrase in other for other in phrases if other != "||") == 1
+            if phrase in f"|{'|'.join(spoken)}|"
+            or (
+                as_one[number] in spoken
+                and as_one.count(as_one[number]) == 1
+                and not any(as_one[number] in of for of in lists)
+            )
+        ]
+        assert said(answer=answer, free={"a": texts}) == ({"a": (held, [])} if held else {})
 
 
 def test_what_a_model_replied_first_is_marked():
