@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-MOST_CHOICES = 1 << 20
+MOST_CHOICES = 10**9
 MOST_PARAMETERS = 64
 _MONTH = re.compile(r"(?P<year>[0-9]{4})-(?P<month>0[1-9]|1[0-2])")
 _FIELDS = ("parameter", "choices", "own", "said", "elsewhere", "drawn")
@@ -117,7 +117,7 @@ def _by_choice(item: Mapping[str, Any], field: str, choices: int) -> Iterator[tu
         raise ValueError(f"{field!r} of {item['parameter']!r} in 'foreign' has to map choices to lists")  # noqa: TRY004 - one kind of error
     for key, listed in given.items():
         known = key.isascii() and key.isdecimal() and str(int(key[:9])) == key
-        if not (known and int(key) < choices and isinstance(listed, list) and listed):
+        if not (known and int(key) < choices and isinstance(listed, list)):
             raise ValueError(
                 f"{field!r} of {item['parameter']!r} in 'foreign' has to map choices to lists, unlike {key!r}"
             )

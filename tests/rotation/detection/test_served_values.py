@@ -32,6 +32,17 @@ def test_months_are_rotations_or_counted_from_the_newest():
     assert earlier.own == {3: (1, 2)}
 
 
+def test_a_choice_may_have_an_empty_list_of_months_or_sources():
+    (read,) = served_values([NAME | {"own": {"3": [2], "4": []}, "elsewhere": {"7": ["bob|1"], "9": []}}], 2)
+    assert read.own == {3: (2,), 4: ()}
+    assert read.elsewhere == {7: ("bob|1",), 9: ()}
+
+
+def test_amounts_may_have_many_choices():
+    (read,) = served_values([NAME | {"choices": 10**9, "said": [10**9 - 1], "own": {str(10**9 - 1): [1]}}], 2)
+    assert (read.said, read.own) == ({10**9 - 1}, {10**9 - 1: (1,)})
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -46,12 +57,13 @@ def test_months_are_rotations_or_counted_from_the_newest():
         ([NAME | {"own": {"03": [1]}}], "has to map choices to lists, unlike '03'"),
         ([NAME | {"own": {"9" * 40: [1]}}], "has to map choices to lists, unlike '9999"),
         ([NAME | {"own": {"3": ["2027"]}}], "a month in 'foreign' has to be a whole number or YYYY-MM, unlike '2027'"),
-        ([NAME | {"own": {"3": ["2027-13"]}}], "a month in 'foreign' has to be a whole number or YYYY-MM"),
         (
             [NAME | {"elsewhere": {"7": ["bob"]}}],
             "a source in 'foreign' has to be written submitter|month, unlike 'bob'",
         ),
         ([NAME | {"elsewhere": {"7": ["|1"]}}], "a source in 'foreign' has to be written submitter|month, unlike '|1'"),
+        ([NAME | {"own": {"3": ["2027-13"]}}], "has to be a whole number or YYYY-MM, unlike '2027-13'"),
+        ([NAME | {"own": {"3": ["2027-00"]}}], "has to be a whole number or YYYY-MM, unlike '2027-00'"),
         ([NAME | {"elsewhere": {"7": [5]}}], "a source in 'foreign' has to be written submitter|month, unlike 5"),
     ],
 )
