@@ -12,8 +12,8 @@ keyed function. *Said* is a choice that stands in a run's calls or answer and in
                  A value is matched by chance with probability said / choices. The largest sum of a source counts,
                  corrected for the number of sources
     4. own past  the same scores for the submitter's own values of a month, against what they said in later months
-    5. p-value   twice the smaller of pooled and source is the p-value of others' values; twice the smaller of that
-                 and of the own past is the submitter's
+    5. p-value   the smallest of the three times three, and doubled: a month's chance matches stay in the sums of five
+                 more months, so that an unlucky submitter would be flagged month after month
 
 Why it is exact: given all that the submitter was served, shown and said, the values of others are independent uniform
 draws of a keyed function. Steps 2 to 4 compute the tails of their discrete statistics by convolution, without
@@ -46,9 +46,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from rotation.detection.detectors.detector_result import DetectorResult
-from rotation.detection.statistics.exact_sums import MOST, Scores, hypergeometric, lattice, tails
+from rotation.detection.statistics.exact_sums import MOST, PER_NAT, Scores, hypergeometric, lattice, tails
 from rotation.detection.statistics.served_values import SaidValues
-from rotation.detection.statistics.table import ResultTable
+from rotation.detection.statistics.table import Floats, ResultTable
 
 KIND = "echo"
 UPSTREAM = "upstream:"
@@ -56,6 +56,10 @@ REPEATED = 0.7
 """Probability that an agent which repeats a text says each of its values, in the likelihood ratio."""
 OFTEN = 0.05
 """Share of the tasks in which it does."""
+TESTS = 3
+"""Tests of a submitter: pooled, source and own past."""
+MARGIN = 2
+"""Factor of the p-value beside the number of tests. The values of one month are tested in six."""
 MORE_SOURCES = 5
 """Sources that are allowed for beside those known: first choices, and what admission plays."""
 TOGETHER = 8
@@ -150,9 +154,9 @@ def _tested(submitter: str, tasks: Sequence[_Task], recipients: int) -> Detector
     drawn = max((len(one.drawn) for task in tasks for one in task), default=0)
     sources = max(recipients, drawn, len(ratios)) + MORE_SOURCES
     pooled, surplus = _pooled(tasks)
-    source, past = _of_sources(tasks, ratios, sources), _own_past(tasks)
-    p_value = max(min(1.0, 2 * min(1.0, past[0], 2 * min(pooled, source))), SMALLEST)
-    named = _named({name: sum(of.values()) for name, of in ratios.items()}, past[1], sources)
+    (source, mean), (past, past_ratio) = _of_sources(tasks, ratios, sources), _own_past(tasks)
+    p_value = max(min(1.0, TESTS * MARGIN * min(pooled, source, past)), SMALLEST)
+    named = _named({name: sum(of.values()) - mean for name, of in ratios.items()}, past_ratio, sources)
     return DetectorResult(KIND, submitter, p_value, float(-ndtri(p_value)), surplus, detail=named)
 
 
@@ -190,14 +194,15 @@ def _source_ratios(tasks: Sequence[_Task]) -> dict[str, dict[int, float]]:
     return dict(ratios)
 
 
-def _of_sources(tasks: Iterable[_Task], ratios: Mapping[str, Mapping[int, float]], sources: int) -> float:
-    """Give the p-value of the source whose values were said most clearly (step 3)."""
+def _of_sources(tasks: Iterable[_Task], ratios: Mapping[str, Mapping[int, float]], sources: int) -> tuple[float, float]:
+    """Give the p-value of the source whose values were said most clearly (step 3), and what to take from its ratio."""
     most = max((sum(map(lattice, of.values())) for of in ratios.values()), default=0)
     units: Counter[tuple[float, ...]] = Counter()
     for task in tasks:
         units[_chances(_together(task), [one.foreign() for one in _together(task)])] += 1
-    tail = float(tails((_scores(chances), often) for chances, often in units.items())[min(most, MOST)])
-    return float(-np.expm1(sources * np.log1p(-tail))) if tail < 1 else 1.0
+    reached, mean = _by_chance(units)
+    tail = float(reached[min(most, MOST)])
+    return float(-np.expm1(sources * np.log1p(-tail))) if tail < 1 else 1.0, mean
 
 
 def _own_past(tasks: Iterable[_Task]) -> tuple[float, float]:
@@ -219,7 +224,21 @@ def _own_past(tasks: Iterable[_Task]) -> tuple[float, float]:
                 score = _ratio(chances, matched)
                 total += lattice(score)
                 ratio += score
-    return float(tails((_scores(chances), often) for chances, often in units.items())[min(total, MOST)]), ratio
+    reached, mean = _by_chance(units)
+    return float(reached[min(total, MOST)]), ratio - mean
+
+
+def _by_chance(units: Mapping[tuple[float, ...], int]) -> tuple[Floats, float]:
+    """Give the tails of a source's summed score by chance, and the log of the mean of its likelihood ratio.
+
+    Scores below 0 count as 0, so that this mean is above 1: a ratio is worth what it exceeds it by.
+    """
+    parts = [(_scores(chances), often) for chances, often in units.items()]
+    means = (
+        often * math.log(sum(probability * math.exp(score / PER_NAT) for score, probability in scores.items()))
+        for scores, often in parts
+    )
+    return tails(parts), sum(means)
 
 
 def _together(task: _Task) -> _Task:
