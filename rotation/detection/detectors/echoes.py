@@ -80,7 +80,7 @@ class _Parameter:
         own: choice -> the rotations in which the submitter was served it.
         said: choice -> the last rotation in which it was said.
         elsewhere: said choice -> its other sources.
-        drawn: all choices served to others.
+        drawn: all choices served to others, up to the last rotation in which something was said.
     """
 
     choices: int
@@ -127,7 +127,8 @@ def _tasks(submitter: str, rows: Iterable[SaidValues]) -> list[_Task]:
     for row in rows:
         for values in row.values:
             one = tasks[row.task].setdefault(values.parameter, _Parameter(values.choices))
-            one.drawn |= values.drawn
+            if values.said:
+                one.drawn |= values.drawn
             for choice, months in values.own.items():
                 one.own[choice] |= set(months)
             for choice in values.said:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from pydantic_core import from_json
 
-from rotation.detection.statistics.served_values import SaidValues, served_values
+from rotation.detection.statistics.served_values import SaidValues, ServedValues, served_values
 from rotation.detection.statistics.table import Bools, Ints, ResultTable
 from rotation.errors import Malformed
 
@@ -57,6 +57,7 @@ WHY: dict[type[Exception], str] = {
 _picked = itemgetter(*FIELDS)
 
 Column = Sequence[Any]
+Foreign = tuple[ServedValues, ...]
 
 
 def cases(paths: Iterable[Path], out: Path | None = None) -> dict[str, Path]:
@@ -103,24 +104,30 @@ def _broken(path: Path, line: int, what: str) -> Malformed:
     return Malformed(f"{path}, line {line}: {what}; correct the line and scan again.")
 
 
-def _columns(path: Path, lines: list[bytes]) -> tuple[dict[str, Column], dict[int, Any]]:
+def _columns(path: Path, lines: list[bytes]) -> tuple[dict[str, Column], dict[int, Foreign]]:
     """Give the columns of a file, and by number of the line, from 0, the `foreign` of those that have it."""
-    foreign: dict[int, Any] = {}
+    foreign: dict[int, Foreign] = {}
     columns: dict[str, list[Any]] = {name: [] for name in FIELDS}
     for start in range(0, len(lines), BLOCK):
-        rows = []
+        rows: list[Any] = []
+        given: dict[int, Any] = {}
         for number, line in enumerate(lines[start : start + BLOCK], start + 1):
             try:
                 row = _row(line)
                 rows.append(_picked(row))
                 if "foreign" in row:
-                    foreign[number - 1] = row["foreign"]
+                    given[number - 1] = row["foreign"]
             except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise _broken(path, number, _why(line, error)) from error
         for (name, kinds), column in zip(FIELDS.items(), zip(*rows, strict=True), strict=True):
             if not _right(name, kinds, column):
                 raise _guilty(path, rows, start)
             columns[name].extend(column)
+        for place, field in given.items():
+            try:
+                foreign[place] = served_values(field, columns["rotation"][place])
+            except ValueError as error:
+                raise _broken(path, place + 1, str(error)) from None
     return dict(columns), foreign
 
 
@@ -192,7 +199,7 @@ def _codes(names: Column) -> tuple[tuple[str, ...], Ints]:
     return tuple(order), np.fromiter(map(places.__getitem__, names), np.int64, len(names))
 
 
-def _table(path: Path, columns: dict[str, Column], foreign: dict[int, Any]) -> ResultTable:
+def _table(path: Path, columns: dict[str, Column], foreign: dict[int, Foreign]) -> ResultTable:
     submissions, submission = _codes(columns["submission"])
     submitters, submitter = _codes(columns["submitter"])
     tasks, task = _codes(columns["task_id"])
@@ -236,18 +243,21 @@ def _table(path: Path, columns: dict[str, Column], foreign: dict[int, Any]) -> R
     )
 
 
-def _said(path: Path, columns: dict[str, Column], foreign: dict[int, Any]) -> Iterator[SaidValues]:
+def _said(path: Path, columns: dict[str, Column], foreign: dict[int, Foreign]) -> Iterator[SaidValues]:
+    """Give what was said, without the parameters of which a submitter never said anything."""
     choices: dict[tuple[str, str], int] = {}
-    for line, given in foreign.items():
-        rotation, task = columns["rotation"][line], columns["task_id"][line]
-        try:
-            values = served_values(given, rotation)
-        except ValueError as error:
-            raise _broken(path, line + 1, str(error)) from None
+    said: set[tuple[str, str, str]] = set()
+    for line, values in foreign.items():
+        submitter, task = columns["submitter"][line], columns["task_id"][line]
         for value in values:
             if choices.setdefault((task, value.parameter), value.choices) != value.choices:
                 raise _broken(path, line + 1, f"{value.parameter!r} in 'foreign' had another number of choices before")
-        yield SaidValues(rotation, columns["submitter"][line], task, values)
+            if value.said:
+                said.add((submitter, task, value.parameter))
+    for line, values in foreign.items():
+        submitter, task = columns["submitter"][line], columns["task_id"][line]
+        kept = tuple(value for value in values if (submitter, task, value.parameter) in said)
+        yield SaidValues(columns["rotation"][line], submitter, task, kept)
 
 
 def _exposed(rotation: Ints, first: Ints) -> Bools:

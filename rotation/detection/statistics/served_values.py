@@ -23,7 +23,7 @@ class ServedValues:
         own: choice -> the rotations in which this submitter was served it, up to the run's own.
         said: the choices that the run said and was not shown.
         elsewhere: choice -> its other sources, `submitter|month`, at least for each choice that the run said.
-        drawn: all choices that others were served so far.
+        drawn: all choices that others were served so far; like `elsewhere` of no use where the run said nothing.
     """
 
     parameter: str
@@ -54,7 +54,7 @@ class SaidValues:
 
 
 def served_values(given: Any, rotation: int) -> tuple[ServedValues, ...]:
-    """Read the `foreign` field of a line of a case file.
+    """Read the `foreign` field of a line of a case file; without what others were served where nothing was said.
 
     Months are rotations, or any other count of months, or written as `YYYY-MM`: where the newest in which the submitter
     was served a value is later than the line's rotation, it is taken to be that rotation.
@@ -97,7 +97,7 @@ def _parameter(item: Any) -> ServedValues:
     own = {choice: tuple(map(_month, months)) for choice, months in _by_choice(item, "own", choices)}
     elsewhere = {choice: tuple(map(_source, sources)) for choice, sources in _by_choice(item, "elsewhere", choices)}
     said, drawn = (_choices(item, field, choices) for field in ("said", "drawn"))
-    return ServedValues(name, choices, own, said, elsewhere, drawn)
+    return ServedValues(name, choices, own, said, elsewhere if said else {}, drawn if said else frozenset())
 
 
 def _whole(value: Any, least: int, most: int) -> bool:
@@ -106,7 +106,9 @@ def _whole(value: Any, least: int, most: int) -> bool:
 
 def _choices(item: Mapping[str, Any], field: str, choices: int) -> frozenset[int]:
     given = item[field]
-    if not isinstance(given, list) or not all(_whole(choice, 0, choices - 1) for choice in given):
+    if not (isinstance(given, list) and set(map(type, given)) <= {int}) or (
+        given and not 0 <= min(given) <= max(given) < choices
+    ):
         raise ValueError(f"{field!r} of {item['parameter']!r} in 'foreign' has to list choices from 0 to {choices - 1}")
     return frozenset(given)
 

@@ -76,6 +76,19 @@ def test_another_form_is_refused_with_file_and_line(tmp_path, given, said):
     assert said in str(refused.value)
 
 
+def test_only_what_the_test_reads_is_kept_in_memory(tmp_path):
+    path = tmp_path / "case.jsonl"
+    plain = json.loads(next(iter(lines(play(World(submitters=1, rotations=1, cohort=1), 1)))))
+    quiet = NAME | {"said": []}
+    later = plain | {"rotation": 2, "submission": "later", "foreign": [quiet]}
+    made = [plain | {"foreign": [NAME, quiet | {"parameter": "else"}]}, later, later | {"task_id": "alone"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in made))
+    said, later, alone = case_files.read(path).said
+    assert [(one.parameter, one.drawn, one.elsewhere) for one in said.values] == [("name", {7, 8}, {7: ("bob|1",)})]
+    assert [(one.own, one.drawn, one.elsewhere) for one in later.values] == [({3: (1, 2)}, set(), {})]
+    assert alone.values == ()
+
+
 def test_a_parameter_keeps_its_number_of_choices(tmp_path):
     path = tmp_path / "case.jsonl"
     plain = json.loads(next(iter(lines(play(World(submitters=2, rotations=1, cohort=1), 1)))))
