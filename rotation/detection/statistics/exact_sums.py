@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 from scipy.stats import hypergeom
@@ -43,7 +43,7 @@ def tails(parts: Iterable[tuple[Scores, int]]) -> Floats:
     return np.minimum(np.cumsum(density[::-1])[::-1], 1.0)
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def hypergeometric(population: int, marked: int, drawn: int, weight: int) -> Scores:
     """Give the distribution of `weight` times the number of marked ones among those drawn without replacement."""
     hits = np.arange(max(0, drawn + marked - population), min(marked, drawn) + 1)
