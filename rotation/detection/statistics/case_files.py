@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from pydantic_core import from_json
 
-from rotation.detection.statistics.served_values import SaidValues, ServedValues, served_values
+from rotation.detection.statistics.served_values import SaidValues, ServedValues, dated, served_values
 from rotation.detection.statistics.table import Bools, Ints, ResultTable
 from rotation.errors import Malformed
 
@@ -109,25 +109,19 @@ def _columns(path: Path, lines: list[bytes]) -> tuple[dict[str, Column], dict[in
     foreign: dict[int, Foreign] = {}
     columns: dict[str, list[Any]] = {name: [] for name in FIELDS}
     for start in range(0, len(lines), BLOCK):
-        rows: list[Any] = []
-        given: dict[int, Any] = {}
+        rows = []
         for number, line in enumerate(lines[start : start + BLOCK], start + 1):
             try:
                 row = _row(line)
                 rows.append(_picked(row))
                 if "foreign" in row:
-                    given[number - 1] = row["foreign"]
+                    foreign[number - 1] = served_values(row["foreign"])
             except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise _broken(path, number, _why(line, error)) from error
         for (name, kinds), column in zip(FIELDS.items(), zip(*rows, strict=True), strict=True):
             if not _right(name, kinds, column):
                 raise _guilty(path, rows, start)
             columns[name].extend(column)
-        for place, field in given.items():
-            try:
-                foreign[place] = served_values(field, columns["rotation"][place])
-            except ValueError as error:
-                raise _broken(path, place + 1, str(error)) from None
     return dict(columns), foreign
 
 
@@ -161,7 +155,7 @@ def _why(line: bytes, error: Exception) -> str:
         return "it is blank"
     if isinstance(error, KeyError):
         return f"{error.args[0]!r} is missing"
-    if "digits" in str(error):
+    if str(error).startswith("Exceeds the limit"):
         return "it has a number that is too long"
     return next((words for kind, words in WHY.items() if isinstance(error, kind)), str(error))
 
@@ -256,8 +250,10 @@ def _said(path: Path, columns: dict[str, Column], foreign: dict[int, Foreign]) -
                 said.add((submitter, task, value.parameter))
     for line, values in foreign.items():
         submitter, task = columns["submitter"][line], columns["task_id"][line]
-        kept = tuple(value for value in values if (submitter, task, value.parameter) in said)
-        yield SaidValues(columns["rotation"][line], submitter, task, kept)
+        rotation = columns["rotation"][line]
+        read = dated(values, rotation)
+        kept = tuple(value for value in read if (submitter, task, value.parameter) in said)
+        yield SaidValues(rotation, submitter, task, kept)
 
 
 def _exposed(rotation: Ints, first: Ints) -> Bools:

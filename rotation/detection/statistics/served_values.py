@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 MOST_CHOICES = 10**9
@@ -53,35 +53,35 @@ class SaidValues:
     upstream: str = ""
 
 
-def served_values(given: Any, rotation: int) -> tuple[ServedValues, ...]:
+def served_values(given: Any) -> tuple[ServedValues, ...]:
     """Read the `foreign` field of a line of a case file; without what others were served where nothing was said.
-
-    Months are rotations, or any other count of months, or written as `YYYY-MM`: where the newest in which the submitter
-    was served a value is later than the line's rotation, it is taken to be that rotation.
 
     Args:
         given: the field.
-        rotation: the line's rotation.
 
     Raises:
         ValueError: it has another form; the message says where.
     """
     if not (isinstance(given, list) and len(given) <= MOST_PARAMETERS):
         raise ValueError(f"'foreign' has to be a list of at most {MOST_PARAMETERS} parameters")
-    read = [_parameter(item) for item in given]
+    read = tuple(_parameter(item) for item in given)
     if len({values.parameter for values in read}) < len(read):
         raise ValueError("'foreign' has a parameter twice")
+    return read
+
+
+def dated(read: Sequence[ServedValues], rotation: int) -> tuple[ServedValues, ...]:
+    """Give what a line of a rotation says with months counted as rotations.
+
+    Months are rotations, or any other count of months, or written as `YYYY-MM`: where the newest in which the submitter
+    was served a value is later than the line's rotation, it is taken to be that rotation.
+    """
     newest = max((month for values in read for months in values.own.values() for month in months), default=rotation)
-    later = max(newest - rotation, 0)
+    later = newest - rotation
+    if later <= 0:
+        return tuple(read)
     return tuple(
-        ServedValues(
-            parameter=values.parameter,
-            choices=values.choices,
-            own={choice: tuple(month - later for month in months) for choice, months in values.own.items()},
-            said=values.said,
-            elsewhere=values.elsewhere,
-            drawn=values.drawn,
-        )
+        replace(values, own={choice: tuple(month - later for month in months) for choice, months in values.own.items()})
         for values in read
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rotation.detection.statistics.served_values import SaidValues, served_values
+from rotation.detection.statistics.served_values import SaidValues, dated, served_values
 from rotation.detection.statistics.table import ResultTable
 
 HONEST = ("quiet", "stray", "favourites", "spray", "scaffold", "habits")
@@ -69,7 +69,7 @@ def play(world: EchoWorld, seed: int, redrawn: int = 0) -> ResultTable:
     the draw itself, whatever the agents do.
     """
     said = tuple(
-        SaidValues(row.month, row.submitter, str(row.task), served_values(row.foreign, row.month))
+        SaidValues(row.month, row.submitter, str(row.task), dated(served_values(row.foreign), row.month))
         for row in rows(world, seed, redrawn)
         if any(one["said"] for one in row.foreign)
     )

@@ -7,7 +7,7 @@ import pytest
 
 from quarterturn.findings import case_file_scan
 from rotation.detection.statistics import case_files
-from rotation.detection.statistics.served_values import served_values
+from rotation.detection.statistics.served_values import dated, served_values
 from rotation.errors import Malformed
 
 from .echo_worlds import EchoWorld, rows
@@ -24,22 +24,22 @@ NAME: dict[str, Any] = {
 
 
 def test_months_are_rotations_or_counted_from_the_newest():
-    (plain,) = served_values([NAME], 2)
+    (plain,) = dated(served_values([NAME]), 2)
     assert plain.own == {3: (1, 2)}
-    (dated,) = served_values([NAME | {"own": {"3": ["2027-01"], "4": ["2026-12"]}}], 5)
-    assert dated.own == {3: (5,), 4: (4,)}
-    (earlier,) = served_values([NAME], 4)
+    (written,) = dated(served_values([NAME | {"own": {"3": ["2027-01"], "4": ["2026-12"]}}]), 5)
+    assert written.own == {3: (5,), 4: (4,)}
+    (earlier,) = dated(served_values([NAME]), 4)
     assert earlier.own == {3: (1, 2)}
 
 
 def test_a_choice_may_have_an_empty_list_of_months_or_sources():
-    (read,) = served_values([NAME | {"own": {"3": [2], "4": []}, "elsewhere": {"7": ["bob|1"], "9": []}}], 2)
+    (read,) = served_values([NAME | {"own": {"3": [2], "4": []}, "elsewhere": {"7": ["bob|1"], "9": []}}])
     assert read.own == {3: (2,), 4: ()}
     assert read.elsewhere == {7: ("bob|1",), 9: ()}
 
 
 def test_amounts_may_have_many_choices():
-    (read,) = served_values([NAME | {"choices": 10**9, "said": [10**9 - 1], "own": {str(10**9 - 1): [1]}}], 2)
+    (read,) = served_values([NAME | {"choices": 10**9, "said": [10**9 - 1], "own": {str(10**9 - 1): [1]}}])
     assert (read.said, read.own) == ({10**9 - 1}, {10**9 - 1: (1,)})
 
 
@@ -51,6 +51,7 @@ def test_amounts_may_have_many_choices():
         ([{key: value for key, value in NAME.items() if key != "drawn"}], "has to have parameter, choices, own, said"),
         ([NAME | {"parameter": ""}], "'parameter' in 'foreign' has to be a text"),
         ([NAME | {"choices": True}], "'choices' of 'name' in 'foreign' has to be a whole number from 1"),
+        ([NAME | {"parameter": "digits", "choices": 0}], "'choices' of 'digits' in 'foreign' has to be a whole number"),
         ([NAME | {"said": [512]}], "'said' of 'name' in 'foreign' has to list choices from 0 to 511"),
         ([NAME | {"drawn": 5}], "'drawn' of 'name' in 'foreign' has to list choices from 0 to 511"),
         ([NAME | {"own": [1]}], "'own' of 'name' in 'foreign' has to map choices to lists"),
