@@ -11,12 +11,14 @@ keyed function. *Said* is a choice that stands in a run's calls or answer and in
                  a score: the likelihood ratio of an agent that repeats a share of that source's values, against chance.
                  A value is matched by chance with probability said / choices. The largest sum of a source counts,
                  corrected for the number of sources
-    4. own past  the same scores for the submitter's own values of a month, against what they said in later months
-    5. p-value   the smallest of the three times three, and doubled: a month's chance matches stay in the sums of five
-                 more months, so that an unlucky submitter would be flagged month after month
+    4. texts     the scores of all sources are summed, each for the share of its values that one of many sources has:
+                 who repeats one text of each of many sources says values together that one of them was served
+    5. own past  the scores of step 3 for the submitter's own values of a month, against what they said in later months
+    6. p-value   the smallest of the four times six: there are four tests, and a month's chance matches stay in the sums
+                 of five more months, so that an unlucky submitter would be flagged month after month
 
 Why it is exact: given all that the submitter was served, shown and said, the values of others are independent uniform
-draws of a keyed function. Steps 2 to 4 compute the tails of their discrete statistics by convolution, without
+draws of a keyed function. Steps 2 to 5 compute the tails of their discrete statistics by convolution, without
 approximation. Where it errs, it is towards less evidence: what was said in any month counts for the chance matches of
 every source, and sources are counted generously. It is *not* exact where the values of others reached the submitter
 honestly, by a task that both read (a sunset task sent to an endpoint, which has to be left out) or by an upstream model
@@ -38,7 +40,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
@@ -56,9 +58,9 @@ REPEATED = 0.7
 """Probability that an agent which repeats a text says each of its values, in the likelihood ratio."""
 OFTEN = 0.05
 """Share of the tasks in which it does."""
-TESTS = 3
-"""Tests of a submitter: pooled, source and own past."""
-MARGIN = 2
+TESTS = 4
+"""Tests of a submitter: pooled, source, texts and own past."""
+MARGIN = 1.5
 """Factor of the p-value beside the number of tests. The values of one month are tested in six."""
 MORE_SOURCES = 5
 """Sources that are allowed for beside those known: first choices, and what admission plays."""
@@ -155,8 +157,8 @@ def _tested(submitter: str, tasks: Sequence[_Task], recipients: int) -> Detector
     drawn = max((len(one.drawn) for task in tasks for one in task), default=0)
     sources = max(recipients, drawn, len(ratios)) + MORE_SOURCES
     pooled, surplus = _pooled(tasks)
-    (source, mean), (past, past_ratio) = _of_sources(tasks, ratios, sources), _own_past(tasks)
-    p_value = max(min(1.0, TESTS * MARGIN * min(pooled, source, past)), SMALLEST)
+    (source, texts, mean), (past, past_ratio) = _of_sources(tasks, ratios, sources), _own_past(tasks)
+    p_value = max(min(1.0, TESTS * MARGIN * min(pooled, source, texts, past)), SMALLEST)
     named = _named({name: sum(of.values()) - mean for name, of in ratios.items()}, past_ratio, sources)
     return DetectorResult(KIND, submitter, p_value, float(-ndtri(p_value)), surplus, detail=named)
 
@@ -195,19 +197,29 @@ def _source_ratios(tasks: Sequence[_Task]) -> dict[str, dict[int, float]]:
     return dict(ratios)
 
 
-def _of_sources(tasks: Iterable[_Task], ratios: Mapping[str, Mapping[int, float]], sources: int) -> tuple[float, float]:
-    """Give the p-value of the source whose values were said most clearly (step 3), and what to take from its ratio."""
-    most = max((sum(map(lattice, of.values())) for of in ratios.values()), default=0)
+def _of_sources(
+    tasks: Iterable[_Task], ratios: Mapping[str, Mapping[int, float]], sources: int
+) -> tuple[float, float, float]:
+    """Give the p-values of the clearest source and of all texts (steps 3 and 4), and what to take from each ratio."""
     units: Counter[tuple[float, ...]] = Counter()
     for task in tasks:
         units[_chances(_together(task), [one.foreign() for one in _together(task)])] += 1
     reached, mean = _by_chance(units)
+    most = max((sum(map(lattice, of.values())) for of in ratios.values()), default=0)
     tail = float(reached[min(most, MOST)])
-    return float(-np.expm1(sources * np.log1p(-tail))) if tail < 1 else 1.0, mean
+    clearest = float(-np.expm1(sources * np.log1p(-tail))) if tail < 1 else 1.0
+
+    def of_any(ratio: float) -> int:
+        return lattice(math.log1p(math.expm1(ratio) / sources))
+
+    total = sum(of_any(ratio) for of in ratios.values() for ratio in of.values())
+    parts = [(_scores(chances, of_any), often * sources) for chances, often in units.items()]
+    texts = float(tails(part for part in parts if any(part[0]))[min(total, MOST)])
+    return clearest, texts, mean
 
 
 def _own_past(tasks: Iterable[_Task]) -> tuple[float, float]:
-    """Give the p-value of own earlier values that were said later, and their log likelihood ratio (step 4)."""
+    """Give the p-value of own earlier values that were said later, and their log likelihood ratio (step 5)."""
     units: Counter[tuple[float, ...]] = Counter()
     total, ratio = 0, 0.0
     for task in tasks:
@@ -261,13 +273,13 @@ def _ratio(chances: Iterable[float], matched: Iterable[bool]) -> float:
     return max(math.log1p(OFTEN * (repeated - 1)), 0.0)
 
 
-def _scores(chances: Sequence[float]) -> Scores:
+def _scores(chances: Sequence[float], score: Callable[[float], int] = lattice) -> Scores:
     """Give the distribution of a source's score in one task by chance."""
     scores: dict[int, float] = defaultdict(float)
     for matched in product((False, True), repeat=len(chances)):
         probability = math.prod(chance if match else 1 - chance for chance, match in zip(chances, matched, strict=True))
         if probability:
-            scores[lattice(_ratio(chances, matched))] += probability
+            scores[score(_ratio(chances, matched))] += probability
     return scores
 
 

@@ -109,7 +109,14 @@ def test_many_matches_that_chance_explains_name_nobody():
     assert not [result.detail for result in results if result.detail]
 
 
-def test_a_p_value_allows_for_three_tests_and_for_the_months_that_a_match_counts_in():
+def test_who_repeats_one_text_of_each_of_many_sources_is_found_in_later_months_too():
+    world = EchoWorld(submitters=40, known=0.1, repeated=0.3, sources=39, months=5, begins=4)
+    for seed in range(3):
+        table = play(world, seed)
+        assert max(echoes(table, month)["s00"].p_value for month in (4, 5)) < 1e-8
+
+
+def test_a_p_value_allows_for_four_tests_and_for_the_months_that_a_match_counts_in():
     values = ServedValues("name", 512, {5: (2,), 7: (1,)}, frozenset({7}), {}, frozenset())
     table = play(EchoWorld(manners=("quiet",), months=2), 1)
     (result,) = echoes(replace(table, said=(SaidValues(2, "ada", "t", (values,)),)), 2).values()
