@@ -108,7 +108,8 @@ def _read(runs: Sequence[RunRecord], months: Sequence[Month]) -> list[RunRecord]
 def tested(result: CorrectedResult, month: Month, leak: float | None) -> NewFinding:
     """Give a test's result as the finding that is stored of it; `leak` is the p-value of its subject's `leak`, if any.
 
-    An `echo` that is not clean is shown with both p-values combined, which is no test of its own.
+    An `echo` that is not clean is shown with the tasks that speak most clearly, and with both p-values combined, which
+    is no test of its own.
     """
     from rotation.detection.statistics.correction import fisher  # noqa: PLC0415 - likewise
 
@@ -116,8 +117,9 @@ def tested(result: CorrectedResult, month: Month, leak: float | None) -> NewFind
     effect, low, high = (None if figure is None else round(figure, DIGITS) for figure in (test.effect, low, high))
     figures = (result.p_value, result.holm, result.discovery, effect, low, high)
     parts = [test.detail] if test.detail else []
-    if test.kind == "echo" and leak is not None and result.holm <= WATCHING:
-        parts.append(f"with leak: p {fisher(result.p_value, leak):.2g}")
+    if test.kind == "echo" and result.holm <= WATCHING:
+        parts += [f"look at {', '.join(test.tasks)}"] if test.tasks else []
+        parts += [f"with leak: p {fisher(result.p_value, leak):.2g}"] if leak is not None else []
     return NewFinding(test.kind, test.subject, month, *figures, detail="; ".join(parts))
 
 

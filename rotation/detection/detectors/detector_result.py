@@ -17,6 +17,7 @@ class DetectorResult:
         effect: the effect size, in the kind's own unit; None if it cannot be estimated.
         interval: the 95 % interval of the effect, if there is one.
         detail: where what was found comes from, if that is known.
+        tasks: of an `echo`, the tasks that speak most clearly, the clearest first.
     """
 
     kind: str
@@ -26,3 +27,4 @@ class DetectorResult:
     effect: float | None = None
     interval: tuple[float, float] | None = None
     detail: str | None = None
+    tasks: tuple[str, ...] = ()

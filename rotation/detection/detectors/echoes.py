@@ -71,6 +71,8 @@ SUSPECTED = 1e-4
 NAMED = 0.95
 """Probability from which a source is named."""
 SMALLEST = 1e-15
+SHOWN = 3
+"""Most tasks that a result names."""
 
 
 @dataclass(slots=True)
@@ -123,8 +125,8 @@ def _of_all(tests: Sequence[DetectorResult]) -> DetectorResult:
     return replace(clearest, p_value=p_value, z=float(-ndtri(p_value)), effect=effect)
 
 
-def _tasks(submitter: str, rows: Iterable[SaidValues]) -> list[_Task]:
-    """Unite what the runs of a submitter said, by task (step 1)."""
+def _tasks(submitter: str, rows: Iterable[SaidValues]) -> dict[str, _Task]:
+    """Unite what the runs of a submitter said, by the task's id (step 1)."""
     tasks: dict[str, dict[str, _Parameter]] = defaultdict(dict)
     for row in rows:
         for values in row.values:
@@ -137,12 +139,12 @@ def _tasks(submitter: str, rows: Iterable[SaidValues]) -> list[_Task]:
                 one.said[choice] = max(row.rotation, one.said.get(choice, row.rotation))
             for choice, sources in values.elsewhere.items():
                 one.elsewhere[choice] |= {source for source in sources if source.rpartition("|")[0] != submitter}
-    united = []
-    for _, parameters in sorted(tasks.items()):
+    united = {}
+    for task, parameters in sorted(tasks.items()):
         said = [(name, one) for name, one in parameters.items() if one.said]
         said.sort(key=lambda item: (-item[1].choices, item[0]))
-        united.append([one for _, one in said])
-    return [task for task in united if task]
+        united[task] = [one for _, one in said]
+    return {task: parameters for task, parameters in united.items() if parameters}
 
 
 def _recipients(table: ResultTable, submitter: str, rotation: int) -> int:
@@ -152,15 +154,29 @@ def _recipients(table: ResultTable, submitter: str, rotation: int) -> int:
     return sum(table.submitters[who] != submitter for who, _ in pairs)
 
 
-def _tested(submitter: str, tasks: Sequence[_Task], recipients: int) -> DetectorResult:
+def _tested(submitter: str, named_tasks: Mapping[str, _Task], recipients: int) -> DetectorResult:
+    names, tasks = list(named_tasks), list(named_tasks.values())
     ratios = _source_ratios(tasks)
     drawn = max((len(one.drawn) for task in tasks for one in task), default=0)
     sources = max(recipients, drawn, len(ratios)) + MORE_SOURCES
     pooled, surplus = _pooled(tasks)
-    (source, texts, mean), (past, past_ratio) = _of_sources(tasks, ratios, sources), _own_past(tasks)
+    (source, texts, mean), (past, past_ratios, past_mean) = _of_sources(tasks, ratios, sources), _own_past(tasks)
     p_value = max(min(1.0, TESTS * MARGIN * min(pooled, source, texts, past)), SMALLEST)
-    named = _named({name: sum(of.values()) - mean for name, of in ratios.items()}, past_ratio, sources)
-    return DetectorResult(KIND, submitter, p_value, float(-ndtri(p_value)), surplus, detail=named)
+    logs = {"own earlier month": sum(past_ratios.values()) - past_mean}
+    logs |= {name: sum(of.values()) - mean for name, of in ratios.items()}
+    clearest = (names[number] for number in _clearest([past_ratios, *ratios.values()]))
+    named, z = _named(logs, sources), float(-ndtri(p_value))
+    return DetectorResult(KIND, submitter, p_value, z, surplus, detail=named, tasks=tuple(clearest))
+
+
+def _clearest(ratios: Iterable[Mapping[int, float]]) -> list[int]:
+    """Give the tasks with the largest ratio of any source, the largest first."""
+    largest: dict[int, float] = defaultdict(float)
+    for of in ratios:
+        for task, ratio in of.items():
+            largest[task] = max(largest[task], ratio)
+    shown = sorted((-ratio, task) for task, ratio in largest.items() if ratio)
+    return [task for _, task in shown[:SHOWN]]
 
 
 def _pooled(tasks: Iterable[_Task]) -> tuple[float, float]:
@@ -218,11 +234,12 @@ def _of_sources(
     return clearest, texts, mean
 
 
-def _own_past(tasks: Iterable[_Task]) -> tuple[float, float]:
-    """Give the p-value of own earlier values that were said later, and their log likelihood ratio (step 5)."""
+def _own_past(tasks: Iterable[_Task]) -> tuple[float, dict[int, float], float]:
+    """Give the p-value of own earlier values said later, the ratio of each task, and what to take from their sum."""
     units: Counter[tuple[float, ...]] = Counter()
-    total, ratio = 0, 0.0
-    for task in tasks:
+    ratios: dict[int, float] = defaultdict(float)
+    total = 0
+    for number, task in enumerate(tasks):
         tuple_ = _together(task)
         months = sorted(set().union(*(when for one in tuple_ for when in one.own.values())))
         for month in months:
@@ -236,9 +253,9 @@ def _own_past(tasks: Iterable[_Task]) -> tuple[float, float]:
                 units[chances] += 1
                 score = _ratio(chances, matched)
                 total += lattice(score)
-                ratio += score
+                ratios[number] += score
     reached, mean = _by_chance(units)
-    return float(reached[min(total, MOST)]), ratio - mean
+    return float(reached[min(total, MOST)]), ratios, mean
 
 
 def _by_chance(units: Mapping[tuple[float, ...], int]) -> tuple[Floats, float]:
@@ -283,9 +300,8 @@ def _scores(chances: Sequence[float], score: Callable[[float], int] = lattice) -
     return scores
 
 
-def _named(ratios: Mapping[str, float], past: float, sources: int) -> str | None:
-    """Name the source of what was said, if its probability is large enough."""
-    logs = {"own earlier month": past, **ratios}
+def _named(logs: Mapping[str, float], sources: int) -> str | None:
+    """Name the source of what was said, if its probability is large enough; `logs` are log likelihood ratios."""
     prior = math.log(SUSPECTED / (1 - SUSPECTED) / (sources + 1))
     odds = {name: math.exp(min(log + prior, 500.0)) for name, log in logs.items()}
     total = 1 + sum(odds.values())

@@ -150,7 +150,10 @@ def test_who_plays_from_a_notebook_of_another_is_found_in_the_first_month_and_wh
     found = echoes(home)
     assert found.keys() == {"mallory", "dave"}, "nobody else said anything that they were not shown"
     assert (found["mallory"].status, found["mallory"].state) == ("review", "open")
-    assert found["mallory"].detail.startswith(f"bob|{month}, with probability ")
+    source, tasks, *_ = found["mallory"].detail.split("; ")
+    assert source.startswith(f"bob|{month}, with probability ")
+    assert len(shown := tasks.removeprefix("look at ").split(", ")) == 3
+    assert set(shown) <= {one.task.id for one in drawn}
     assert found["mallory"].p_value < 1e-10
     assert (found["dave"].status, found["dave"].detail) == ("clean", "")
 
