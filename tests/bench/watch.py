@@ -49,6 +49,8 @@ CALM = {"effort": 0.27}  # as lets an oracle find the fifth in the first month i
 LEANING = {"leaning": 0.6}  # logits, by server and by family
 UNEVEN = LEANING | {"uneven": True}
 REBASED = LEANING | {"rebased": True, "swaps": 0.2, "bases": 3}
+IN_CALLS = {"call_leaning": 0.2, "shared_effort": 0.15, "own_effort": 0.15}  # log calls
+HABITS = UNEVEN | IN_CALLS | {"rebased": True, "swaps": 0.1, "bases": 4}
 HONEST: dict[str, dict[str, Any]] = {
     "as in the other cases": {},
     "little noise in effort": {"effort": 0.2},
@@ -166,6 +168,7 @@ ALL: dict[str, Cases] = {
     "leak 20 %, strong leanings": Cases(_leak(0.2), months=3, world=UNEVEN),
     "honest, strong leanings, even cohorts": Cases(world=LEANING),
     "honest, strong leanings of models that change": Cases(world=REBASED),
+    "honest, strong leanings and habits in calls": Cases(world=HABITS),
     "honest, half of them scripts": Cases(world={"repeating": 10}),
     "honest, 13 submitters, 8 of them scripts": Cases(submitters=13, world={"repeating": 8}),
 }

@@ -2,7 +2,8 @@
 
 Calls are a log-normal count, rounded to a whole number and capped at what the task allows, so an observation is an
 interval of log calls: log n = task + run + own + noise, where *own* is a submitter's lasting difference on a task.
-Every submitter is predicted from the others and from their own past, never from the run under test.
+Every submitter is predicted from the others and from their own past, never from the run under test. What a submitter's
+passes of a server or family have in common is a leaning (`leanings`), which fresh tasks have too.
 
 Sources. Response times in this role: W. J. van der Linden, *J. Educ. Behav. Statist.* 31, 2006, 181-204, and
 S. Sinharay, *J. Educ. Behav. Statist.* 45, 2020, 1-26. Intervals by expectation and maximisation: A. P. Dempster,
@@ -17,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from rotation.detection.detectors.continuity import Residuals, earlier_runs
+from rotation.detection.detectors.leanings import Leanings, leanings
 from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
 
 ROUNDS = 12
@@ -25,8 +28,45 @@ RUN_SD = 0.5  # how far a run's mean may lie from its peers', in log calls
 LIKE_OTHERS = 8.0  # with as many passes, a task's own spread counts as much as that of all tasks
 FEWEST = 0.02  # lower bound of the variance between tasks
 LEAST_NOISE = 1e-3  # lower bound of the variance of a pass: a handful of passes may all be equal
+UNIT = 0.35  # of leanings, in log calls: about the noise of a pass
 OWN_BELIEF = 15.0  # how many repeated passes the average of all submitters counts for, beside a submitter's own
 MOST_OWN = 0.7  # the largest share of the noise that may be a submitter's lasting difference
+
+
+@dataclass(frozen=True)
+class Peers:
+    """Log calls of a pass as others' passes predict them, by run and task.
+
+    Attributes:
+        passes: (P, T) which results are passes.
+        mean: (P, T) the prediction.
+        unknown: (P, T) its variance.
+        noise: (T,) the variance of a pass.
+        left: (P, T) the residuals of passes, 0 elsewhere.
+        run: (P,) how far a run's passes lie above those of others on its tasks; included in `mean`.
+        information: (P,) the information of the passes about `run`, in 1/(log calls)^2, without the prior.
+    """
+
+    passes: Bools
+    mean: Floats
+    unknown: Floats
+    noise: Floats
+    left: Floats
+    run: Floats
+    information: Floats
+
+    def residuals(self, habit: Floats) -> Residuals:
+        """Give what runs did beyond the prediction, for submitters of whom habits of this variance (P,) last."""
+        precision = self.passes / np.maximum(self.noise - habit[:, None], (1 - MOST_OWN) * self.noise)
+        return Residuals(self.left * precision, precision, habit, self.unknown)
+
+    def lasting(self, table: ResultTable, carried: Floats) -> Floats:
+        """Estimate, of the submitter of each run, the variance of lasting differences on a task, (P,)."""
+        count, total = carried @ self.passes, carried @ self.left
+        both = self.passes & (count > 0)
+        products = np.where(both, self.left * total / np.maximum(count, 1e-9) - self.unknown, 0)
+        kept = both * carried.max(axis=1, initial=0)[:, None]
+        return np.clip(_by_submitter(table, products * kept, kept), 0, MOST_OWN * float(np.median(self.noise)))
 
 
 @dataclass(frozen=True)
@@ -38,21 +78,29 @@ class Effort:
         sd: (P, T) its standard deviation, including the uncertainty of the mean.
         run: (P,) how far a run's passes lie above those of others on its tasks; included in `mean`.
         information: (P,) the information of the passes about `run`, in 1/(log calls)^2, without the prior.
+        trust: (P, T) the weight of the submitter's earlier passes of the task.
+        leaning: what is known of each run's leanings in calls, in log calls.
     """
 
     mean: Floats
     sd: Floats
     run: Floats
     information: Floats
+    trust: Floats
+    leaning: tuple[Leanings, ...]
 
 
 def fit(table: ResultTable) -> Effort:
-    """Predict the calls of every pass of the table."""
+    """Predict the calls of every pass of the table, from all earlier runs alike."""
+    return with_the_past(table, of_peers(table), earlier_runs(table))
+
+
+def of_peers(table: ResultTable) -> Peers:
+    """Predict the calls of every pass from other submitters alone."""
     passes = table.taken & table.passed
     low, high = _bounds(table)
     together = _together(passes, low, high, table.first)
-    peers, left = _apart(table, passes, low, high, together)
-    return _with_the_past(table, passes, peers, left, together.noise)
+    return _apart(table, passes, low, high, together)
 
 
 def _bounds(table: ResultTable) -> tuple[Floats, Floats]:
@@ -108,11 +156,11 @@ def _by_cohort(sums: Floats, count: NDArray[np.int64], first: Ints) -> Floats:
     return means
 
 
-def _apart(table: ResultTable, passes: Bools, low: Floats, high: Floats, together: _Together) -> tuple[Effort, Floats]:
-    """Predict each submitter from the others alone; give the prediction and the residuals of the passes, (P, T)."""
+def _apart(table: ResultTable, passes: Bools, low: Floats, high: Floats, together: _Together) -> Peers:
+    """Predict each submitter from the others alone."""
     above = (together.log - together.run[:, None]) * passes
     sums, count = above.sum(axis=0), passes.sum(axis=0)
-    mean, sd_of_task, left = (np.zeros(passes.shape) for _ in range(3))
+    mean, unknown, left = (np.zeros(passes.shape) for _ in range(3))
     runs, information = np.zeros((2, len(passes)))
     for submitter in range(len(table.submitters)):
         own = np.flatnonzero(table.submitter == submitter)
@@ -124,29 +172,46 @@ def _apart(table: ResultTable, passes: Bools, low: Floats, high: Floats, togethe
         for _ in range(STEPS):
             log, _ = truncated(task + run[:, None], sd, low[own], high[own])
             run = ((log - task) * weight).sum(axis=1) / (weight.sum(axis=1) + 1 / RUN_SD**2)
-        mean[own], sd_of_task[own] = task + run[:, None], np.sqrt(variance)
+        mean[own], unknown[own] = task + run[:, None], variance
         left[own] = np.where(passes[own], log - mean[own], 0)
         runs[own], information[own] = run, weight.sum(axis=1)
-    return Effort(mean, sd_of_task, runs, information), left
+    return Peers(passes, mean, unknown, together.noise, left, runs, information)
 
 
-def _with_the_past(table: ResultTable, passes: Bools, peers: Effort, left: Floats, noise: Floats) -> Effort:
-    """Add the information of a submitter's earlier runs on the same task; `peers.sd` is the uncertainty of its mean."""
-    unknown = peers.sd**2
-    count, total = np.zeros(passes.shape), np.zeros(passes.shape)
-    for run in range(len(passes)):
-        before = (table.submitter == table.submitter[run]) & (table.rotation < table.rotation[run])
-        count[run], total[run] = passes[before].sum(axis=0), left[before].sum(axis=0)
-    past = total / np.maximum(count, 1)
-    repeated = np.where(passes & (count > 0), left * past - unknown, 0)
-    lasting = np.clip(_by_submitter(table, repeated, passes & (count > 0)), 0, MOST_OWN * float(np.median(noise)))
-    own = lasting[:, None] + unknown
-    moving = np.maximum(noise - lasting[:, None], (1 - MOST_OWN) * noise)
-    trust = np.where(count > 0, own / (own + moving / np.maximum(count, 1)), 0)
-    return Effort(peers.mean + trust * past, np.sqrt(moving + own * (1 - trust)), peers.run, peers.information)
+def with_the_past(table: ResultTable, peers: Peers, carried: Floats) -> Effort:
+    """Add the information of a submitter's earlier runs: on the same task, and on others of its server and family.
+
+    Args:
+        table: P runs.
+        peers: the prediction from others.
+        carried: (P, P) how much an earlier run counts for a run (`continuity`).
+    """
+    passes, noise = peers.passes, peers.noise
+    count, total = carried @ passes, carried @ peers.left
+    past = total / np.maximum(count, 1e-9)
+    lasting = peers.lasting(table, carried)
+    weight = passes / (noise + peers.unknown)
+    model = leanings(table, UNIT * peers.left * weight, UNIT**2 * weight)
+    of_task = np.maximum(lasting[:, None] - UNIT**2 * model.lasting_variance, 0)
+    own = of_task + peers.unknown
+    gone = UNIT**2 * model.passing_variance
+    kept = np.maximum(lasting[:, None], UNIT**2 * model.lasting_variance)
+    moving = np.maximum(noise - kept - gone, (1 - MOST_OWN) * noise)
+    trust = np.where(count > 0, own / (own + moving / np.maximum(count, 1e-9)), 0)
+    shift, variance, known = np.zeros(passes.shape), np.zeros(passes.shape), []
+    for run, before in enumerate(carried):
+        plain = 1 + own[run] * (before @ weight)
+        leaning = model.after((before @ (weight * peers.left)) * UNIT / plain, UNIT**2 * (before @ weight) / plain)
+        leaning = leaning.beside(trust[run], UNIT)
+        shift[run] = leaning.shift - (leaning.shift @ weight[run]) / max(float(weight[run].sum()), 1e-9)
+        variance[run] = leaning.variance
+        known.append(leaning)
+    mean = peers.mean + trust * past + shift
+    sd = np.sqrt(moving + own * (1 - trust) + variance)
+    return Effort(mean, sd, peers.run, peers.information, trust, tuple(known))
 
 
-def _by_submitter(table: ResultTable, products: Floats, both: Bools) -> Floats:
+def _by_submitter(table: ResultTable, products: Floats, both: Floats) -> Floats:
     """Give the mean product of each run's submitter, (P,), as far as their own tell it; else that of all."""
     sums = np.bincount(table.submitter, products.sum(axis=1), len(table.submitters))
     count = np.bincount(table.submitter, both.sum(axis=1), len(table.submitters))

@@ -4,7 +4,7 @@ A submitter who knows a share of the exposed tasks passes those, however hard, a
 their own earlier runs needed. The statistic is the log-likelihood ratio of that mixture, summed over the exposed tasks
 of up to three months. The effect of a better or more call-efficient model, which is the same on every task, is
 projected out, up to what the submitter's earlier runs predict (`submitter_prior`); that prediction only binds a run
-close to it. The distribution under honesty is computed, not simulated: each task's outcomes (a failure, or a pass with
+close to it. Earlier runs count as far as habits last (`continuity`). The distribution under honesty is computed, not simulated: each task's outcomes (a failure, or a pass with
 so many calls) are enumerated, and everything uncertain about the task is integrated out.
 
 Not detected: a leak that most submitters share (the tasks then look easy), a leak of all exposed tasks at once to a
@@ -26,6 +26,7 @@ import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
 from rotation.detection.detectors import expected_calls
+from rotation.detection.detectors.continuity import Residuals, continuity, earlier_runs
 from rotation.detection.detectors.detector_result import DetectorResult
 from rotation.detection.detectors.leanings import Leanings, leanings
 from rotation.detection.detectors.submitter_prior import submitter_prior
@@ -42,6 +43,7 @@ SHORTCUTS = ((1.0, 0.4), (0.75, 0.4), (0.6, 0.2))  # calls on a known task besid
 BINS = {1: 12, 2: 6, 3: 4}  # of calls, by the months of a window
 MONTHS = len(BINS)
 TRUST = (0.7, 0.2, 0.1)  # weights of windows of 1, 2, 3 months: most leaks are recent when first tested for
+ROUNDS = 3  # of estimates of what lasts, and of which runs it lasts over
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 ALPHA = 0.01
@@ -115,13 +117,19 @@ class Study:
 
     def __init__(self, table: ResultTable) -> None:
         self.table = table
-        self.effort = expected_calls.fit(table)
         apart = ability.leave_one_out(table, ability.fit(table))
         chance = expit(apart.theta[:, None] - apart.difficulty)
         self.left, self.weight = (table.passed - chance) * table.taken, chance * (1 - chance) * table.taken
         bias_variance = _bias_variance(table, self.left, self.weight, apart.unknown)
         widening = np.sqrt(1 + ability.LOGISTIC * bias_variance)
         self.leaning = leanings(table, self.left, self.weight)
+        peers = expected_calls.of_peers(table)
+        passes = Residuals(self.left, self.weight, bias_variance, apart.unknown)
+        self.carried = earlier_runs(table)
+        for _ in range(ROUNDS):
+            habits = peers.residuals(peers.lasting(table, self.carried))
+            self.carried = continuity(table, passes, habits)
+        self.effort = expected_calls.with_the_past(table, peers, self.carried)
         own = np.maximum(bias_variance[:, None] - self.leaning.variance, 0)
         self.easiness = (apart.theta[:, None] - apart.difficulty) * widening[:, None]
         self.unknown = own + apart.unknown * widening[:, None] ** 2
@@ -149,17 +157,17 @@ class Study:
                 chains.append(chain)
         return chains
 
-    def before(self, run: int) -> Ints:
-        """Give the runs of the same submitter in earlier rotations."""
-        table = self.table
-        return np.flatnonzero((table.submitter == table.submitter[run]) & (table.rotation < table.rotation[run]))
+    def leanings(self, chain: Ints) -> Leanings:
+        """Give what is known of the submitter's leanings before the first run of a chain."""
+        before = self.before(chain)
+        information = before @ self.weight
+        plain = 1 + self.unknown[chain[0]] * information
+        return self.leaning.after(before @ self.left / plain, information / plain)
 
-    def leanings(self, run: int) -> Leanings:
-        """Give what is known of the submitter's leanings before a run."""
-        before = self.before(run)
-        information = self.weight[before].sum(axis=0)
-        plain = 1 + self.unknown[run] * information
-        return self.leaning.after(self.left[before].sum(axis=0) / plain, information / plain)
+    def before(self, chain: Ints) -> Floats:
+        """Give how much each run counts (P,) for a chain, as one that was made before it."""
+        counts: Floats = self.carried[chain[-1]] * (self.table.rotation < self.table.rotation[chain[0]])
+        return counts
 
     def usual(self, run: int, tasks: Ints, leaning: Leanings) -> Floats:
         """Give the log odds (I,) of a pass without bias on the task; leanings leave a run's mean as it is."""
@@ -167,14 +175,15 @@ class Study:
         easiness: Floats = self.easiness[run, tasks] + shift - (shift @ weight) / max(weight.sum(), 1e-9)
         return easiness
 
-    def past(self, run: int, tasks: Ints, leaning: Leanings) -> Floats:
-        """Give the posterior weights (I, N) of this submitter's bias on each task, from their results before a run."""
-        table = self.table
+    def past(self, chain: Ints, tasks: Ints, leaning: Leanings) -> Floats:
+        """Give the posterior weights (I, N) of this submitter's bias on each task, from results before a chain."""
+        table, run, counts = self.table, int(chain[0]), self.before(chain)
         logs = np.tile(np.log(WEIGHTS), (len(tasks), 1))
-        for before in map(int, self.before(run)):
+        for before in map(int, np.flatnonzero(counts)):
             biased = self.usual(before, tasks, leaning)[:, None] + self.bias_nodes(run, tasks, leaning)
             passed = table.passed[before, tasks][:, None]
-            logs += table.taken[before, tasks][:, None] * -np.logaddexp(0, np.where(passed, -biased, biased))
+            counted = counts[before] * table.taken[before, tasks][:, None]
+            logs += counted * -np.logaddexp(0, np.where(passed, -biased, biased))
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         chances: Floats = weights / weights.sum(axis=1, keepdims=True)
         return chances
@@ -297,8 +306,8 @@ def window(study: Study, chain: Ints) -> Window:
     """Compute the window of a chain of one submitter's runs, the earliest first."""
     table = study.table
     tasks = np.flatnonzero(table.taken[chain].any(axis=0))
-    leaning = study.leanings(int(chain[0]))
-    nodes = study.past(int(chain[0]), tasks, leaning)
+    leaning = study.leanings(chain)
+    nodes = study.past(chain, tasks, leaning)
     months = [_month(study, chain, number, tasks, leaning) for number in range(len(chain))]
     outcomes = [_outcomes(month, nodes) for month in months]
     chances = joint([usual for usual, _ in outcomes], nodes)
@@ -306,7 +315,11 @@ def window(study: Study, chain: Ints) -> Window:
     exposed = np.any([month.exposed for month in months], axis=0)
     ratio = np.log1p(SHARE * (known / np.maximum(chances, 1e-300) - 1)) * exposed[:, None]
     scores, precision, pull = _nuisances(months, nodes)
-    effects = Effects(leaning.groups[tasks], leaning.covariance)
+    kinds = scores.shape[1]
+    effects = [Effects(leaning.groups[tasks], leaning.covariance, np.arange(0, len(chain) * kinds, kinds))]
+    for number, run in enumerate(chain):
+        in_calls = study.effort.leaning[run]
+        effects.append(Effects(in_calls.groups[tasks], in_calls.covariance, np.array([number * kinds + 1])))
     values, weights, extra = projected(ratio, chances, scores, precision, effects)
     seen = np.ravel_multi_index(tuple(month.seen for month in months), (BINS[len(chain)] + 1,) * len(chain))
     return Window(values, chances, known, seen, extra, float((weights * pull).sum()))

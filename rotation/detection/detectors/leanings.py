@@ -7,6 +7,8 @@ how much more two results have in common on tasks of one server than on others, 
 of one family. That difference is free of what a run's ability has taken away. What the submitter's own earlier
 runs say of their leanings is a normal approximation of the posterior.
 
+`expected_calls.py` estimates leanings in log calls in the same way, in units of its own.
+
 A part of the leanings may belong to one month's agent alone. It is estimated as what two results of one run have in
 common beyond what those of two runs do, and no earlier run predicts it.
 
@@ -34,18 +36,37 @@ class Leanings:
     """What is known of one submitter's G leanings before a run.
 
     Attributes:
-        groups: (T, G) which tasks a leaning is on.
-        shift: (T,) the expected sum of the leanings on a task, in logits.
-        covariance: (G, G) of the leanings.
+        groups: (T, G) how far a leaning is on a task.
+        shift: (T,) the expected sum of the leanings on a task.
+        lasting: (G, G) the covariance of what lasts of them.
+        passing: (G,) the variance of what is of the run's month alone.
     """
 
     groups: Floats
     shift: Floats
-    covariance: Floats
+    lasting: Floats
+    passing: Floats
+
+    @property
+    def covariance(self) -> Floats:
+        """(G, G) of the leanings."""
+        covariance: Floats = self.lasting + np.diag(self.passing)
+        return covariance
+
+    def beside(self, trust: Floats, unit: float) -> Leanings:
+        """Give them in another unit, beside results that tell of each task itself by a weight of `trust` (T,)."""
+        part = (1 - trust)[:, None]
+        passing = np.flatnonzero(self.passing > 0)
+        size = self.groups.shape[1]
+        covariance = np.zeros((size + len(passing),) * 2)
+        covariance[:size, :size] = self.lasting
+        covariance[range(size, len(covariance)), range(size, len(covariance))] = self.passing[passing]
+        groups = np.hstack([self.groups * part, self.groups[:, passing]])
+        return Leanings(groups, unit * part[:, 0] * self.shift, unit**2 * covariance, np.zeros(len(covariance)))
 
     @property
     def variance(self) -> Floats:
-        """(T,) the variance of the leanings on a task, in logits squared."""
+        """(T,) the variance of the leanings on a task."""
         variance: Floats = ((self.groups @ self.covariance) * self.groups).sum(axis=1)
         return variance
 
@@ -69,7 +90,18 @@ class LeaningModel:
     @property
     def variance(self) -> Floats:
         """(T,) the variance of the leanings on a task, in logits squared."""
-        variance: Floats = self.groups @ (self.lasting + self.passing)[self.kind]
+        return self.lasting_variance + self.passing_variance
+
+    @property
+    def lasting_variance(self) -> Floats:
+        """(T,) the part of it that lasts."""
+        variance: Floats = self.groups @ self.lasting[self.kind]
+        return variance
+
+    @property
+    def passing_variance(self) -> Floats:
+        """(T,) the part of it that is of one month alone."""
+        variance: Floats = self.groups @ self.passing[self.kind]
         return variance
 
     def after(self, score: Floats, information: Floats) -> Leanings:
@@ -81,10 +113,11 @@ class LeaningModel:
         """
         common = np.column_stack([self.groups, np.ones(len(self.groups))])
         prior = np.append(1 / np.maximum(self.lasting[self.kind], LEAST / 10), FREE)
-        posterior = np.linalg.inv(common.T @ (information[:, None] * common) + np.diag(prior))
+        told = common.T @ (information[:, None] * common)
+        posterior = np.asarray(np.linalg.inv(told + np.diag(prior)), dtype=np.float64)
         shift = self.groups @ (posterior @ (common.T @ score))[:-1]
-        covariance = np.asarray(posterior[:-1, :-1] + np.diag(self.passing[self.kind]), dtype=np.float64)
-        return Leanings(self.groups, shift, covariance)
+        lasting: Floats = posterior[:-1, :-1]
+        return Leanings(self.groups, shift, lasting, self.passing[self.kind])
 
 
 def leanings(table: ResultTable, left: Floats, weight: Floats) -> LeaningModel:

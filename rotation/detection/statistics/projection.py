@@ -10,11 +10,12 @@ Source of the projection: the C(alpha) tests of J. Neyman, 1959.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from rotation.detection.statistics.table import Floats
+from rotation.detection.statistics.table import Floats, Ints
 
 
 def joint(months: list[Floats], nodes: Floats) -> Floats:
@@ -28,15 +29,17 @@ def joint(months: list[Floats], nodes: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Effects:
-    """G random effects on the first kind of score, the same in all months.
+    """G random effects on one kind of score, the same in some months.
 
     Attributes:
         on: (I, G) how far an effect is on a task.
         covariance: (G, G) of their prior, around 0.
+        rows: which of the (M kinds) scores they are on.
     """
 
     on: Floats
     covariance: Floats
+    rows: Ints
 
     def spread(self, slope: Floats) -> float:
         """Give the variance that the effects add to a sum of which task i grows with them by `slope` (I,).
@@ -49,7 +52,7 @@ class Effects:
 
 
 def projected(
-    ratio: Floats, chances: Floats, scores: Floats, precision: Floats, effects: Effects
+    ratio: Floats, chances: Floats, scores: Floats, precision: Floats, effects: Sequence[Effects]
 ) -> tuple[Floats, Floats, float]:
     """Project the nuisance scores out of the statistic; give it, their weights, and the variance that they leave.
 
@@ -64,27 +67,31 @@ def projected(
     means, gains = _means(chances, scores), _means(chances * ratio, scores)
     together = _products(chances, scores) - means[:, None] * means
     gains -= means * (chances * ratio).sum(axis=1)
-    first, on = slice(None, None, kinds), effects.on
-    with_first = together[:, first].sum(axis=1)
-    across = with_first @ on
-    held = with_first[first].sum(axis=0)[:, None] * on
-    information = np.block(
-        [
-            [together.sum(axis=2) + np.diag(precision), across],
-            [across.T, on.T @ held + np.linalg.inv(effects.covariance)],
-        ]
-    )
-    weights = np.linalg.solve(information, np.append(gains.sum(axis=1), gains[first].sum(axis=0) @ on))
-    weights, effect = weights[: len(means)], weights[len(means) :]
+    across = [together[:, of.rows].sum(axis=1) @ of.on for of in effects]
+    blocks = [[together.sum(axis=2) + np.diag(precision), *across]]
+    for place, of in enumerate(effects):
+        row = [across[place].T]
+        for other, beside in enumerate(effects):
+            common = together[of.rows][:, beside.rows].sum(axis=(0, 1))
+            prior = np.linalg.inv(of.covariance) if place == other else 0.0
+            row.append(of.on.T @ (common[:, None] * beside.on) + prior)
+        blocks.append(row)
+    right = np.concatenate([gains.sum(axis=1), *(gains[of.rows].sum(axis=0) @ of.on for of in effects)])
+    solved = np.linalg.solve(np.block(blocks), right)
+    weights, *sizes = np.split(solved, np.cumsum([len(means), *(of.on.shape[1] for of in effects)])[:-1])
     left = (weights * np.sqrt(precision)).reshape(-1, kinds)
     extra = (left[:, : kinds // 2] ** 2).sum() + (left[:, kinds // 2 :].sum(axis=0) ** 2).sum()
     values = ratio.reshape(_shape(scores)).copy()
-    explained = np.einsum("ma,maik->mik", weights.reshape(-1, kinds), scores) + (on @ effect)[:, None] * scores[:, 0]
+    explained = np.einsum("ma,maik->mik", weights.reshape(-1, kinds), scores)
+    for of, size in zip(effects, sizes, strict=True):
+        for at in of.rows:
+            explained[at // kinds] += (of.on @ size)[:, None] * scores[at // kinds, at % kinds]
     for place, month in enumerate(explained):
         values -= np.expand_dims(month, tuple(1 + axis for axis in range(len(scores)) if axis != place))
     values = values.reshape(ratio.shape)
-    slope = (_means(chances * values, scores) - means * (chances * values).sum(axis=1))[first].sum(axis=0)
-    return values, weights, max(float(extra) + effects.spread(slope), 0.0)
+    slope = _means(chances * values, scores) - means * (chances * values).sum(axis=1)
+    spread = sum(of.spread(slope[of.rows].sum(axis=0)) for of in effects)
+    return values, weights, max(float(extra) + spread, 0.0)
 
 
 def _shape(scores: Floats) -> tuple[int, ...]:

@@ -9,7 +9,6 @@ from rotation.detection.statistics.projection import Effects, joint, projected
 from rotation.detection.statistics.table import Floats
 
 TASKS, NODES, KINDS = 3, 5, 4
-NONE = Effects(np.zeros((TASKS, 0)), np.zeros((0, 0)))
 
 
 def made_up(months: int, outcomes: int) -> tuple[list[Floats], Floats, Floats]:
@@ -38,7 +37,7 @@ def test_what_is_left_goes_together_with_no_nuisance_of_which_nothing_is_known(m
     by_month, nodes, scores = made_up(months, outcomes)
     chances, ratio = joint(by_month, nodes), np.random.default_rng(9).normal(size=(TASKS, outcomes**months))
     precision = np.full(months * KINDS, 1e-9)
-    left, weights, extra = projected(ratio, chances, scores, precision, NONE)
+    left, weights, extra = projected(ratio, chances, scores, precision, [])
     whole = np.array(
         [
             [[kind[task][outcome[month]] for outcome in digits(months, outcomes)] for task in range(TASKS)]
@@ -60,8 +59,8 @@ def test_an_effect_on_all_tasks_is_a_nuisance_like_any_that_all_months_share(mon
     by_month, nodes, scores = made_up(months, outcomes)
     chances, ratio = joint(by_month, nodes), np.random.default_rng(8).normal(size=(TASKS, outcomes**months))
     precision = np.full(months * KINDS, 0.7)
-    known = Effects(np.ones((TASKS, 1)), np.array([[0.5]]))
-    left, weights, extra = projected(ratio, chances, scores, precision, known)
+    known = Effects(np.ones((TASKS, 1)), np.array([[0.5]]), np.arange(0, months * KINDS, KINDS))
+    left, weights, extra = projected(ratio, chances, scores, precision, [known])
     whole = [
         np.array([[kind[task][outcome[month]] for outcome in digits(months, outcomes)] for task in range(TASKS)])
         for month in range(months)
@@ -81,3 +80,15 @@ def test_an_effect_on_all_tasks_is_a_nuisance_like_any_that_all_months_share(mon
     grow = (chances * (left - (chances * left).sum(axis=1, keepdims=True)) * centred[-1]).sum(axis=1)  # by task
     assert np.isclose(grow.sum(), 2.0 * expected[-1])
     assert np.isclose(extra, max(lasting + passing + (grow.sum() ** 2 - (grow**2).sum()) / 2, 0))
+
+
+def test_an_effect_on_one_month_is_a_nuisance_of_that_month_alone():
+    """On every task and with the precision of a nuisance parameter, it takes away as much as that parameter does."""
+    by_month, nodes, scores = made_up(2, 3)
+    chances, ratio = joint(by_month, nodes), np.random.default_rng(7).normal(size=(TASKS, 9))
+    precision = np.full(2 * KINDS, 0.7)
+    doubled = Effects(np.ones((TASKS, 1)), np.array([[1 / 0.7]]), np.array([KINDS + 1]))
+    halved = precision.copy()
+    halved[KINDS + 1] = 0.35
+    left, _, _ = projected(ratio, chances, scores, precision, [doubled])
+    assert np.allclose(left, projected(ratio, chances, scores, halved, [])[0])

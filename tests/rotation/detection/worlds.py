@@ -46,7 +46,8 @@ class World:
     of_both: float = 0.0  # biases of a submitter on a family
     servers: int = 10
     leaning: float = 0.0  # biases on a server, and again on a family, half of their variance shared by base model
-    rebased: bool = False  # whether a new model is on another base model, whose biases replace those of the old one
+    call_leaning: float = 0.0  # habits in calls on a server, and again on a family, shared likewise, log calls
+    rebased: bool = False  # whether a new model is on another base model, whose biases and habits replace the old one's
     uneven: bool = False  # whether a cohort has many more tasks of some servers than of others
     difficulty: float = 1.2
     of_family: float = 0.45
@@ -118,12 +119,18 @@ class _People:
     base: Ints  # (S,) of the base models
     of_base: Floats  # (bases, T) biases
     own: Floats  # (S, T) biases
-    usual: Floats  # (S, T) log calls
+    calls_of_base: Floats  # (bases, T) habits in log calls
+    own_calls: Floats  # (S, T) likewise
 
     @property
     def bias(self) -> Floats:
         """(S, T) biases on each task."""
         return self.of_base[self.base] + self.own
+
+    @property
+    def usual(self) -> Floats:
+        """(S, T) log calls beyond what each task takes."""
+        return self.calls_of_base[self.base] + self.own_calls
 
 
 def play(world: World, seed: int, wrong: Wrong | None = None) -> ResultTable:
@@ -136,7 +143,7 @@ def play(world: World, seed: int, wrong: Wrong | None = None) -> ResultTable:
     people = _people(world, family, dice, rare)
     length = dice.integers(1, 8, len(first))
     cap = np.ceil(length * 2.5 + 4).astype(np.int64)
-    effort = np.log(length) + dice.normal(0, world.of_task, len(first)) + people.usual
+    effort = np.log(length) + dice.normal(0, world.of_task, len(first))
     known = dice.random(len(first)) < wrong.known
     theta, rows, same = people.theta, _Rows(), 0
     for rotation in range(1, world.rotations + 1):
@@ -148,7 +155,7 @@ def play(world: World, seed: int, wrong: Wrong | None = None) -> ResultTable:
         theta = theta + moved
         if world.rebased:
             people.base[swapped] = rare.integers(0, world.bases, world.submitters)[swapped]
-        bias = people.bias
+        bias, usual = people.bias, effort + people.usual
         theta[0] += wrong.better * (rotation == wrong.start)
         there = (dice.random(world.submitters) >= world.absence) | ((np.arange(world.submitters) < 2) & on) | lasting
         for who in np.flatnonzero(there):
@@ -162,7 +169,7 @@ def play(world: World, seed: int, wrong: Wrong | None = None) -> ResultTable:
                 passed = dice.random(len(live)) < chance
                 noise = dice.normal(0, world.effort, len(live)) * np.exp(rare.normal(0, world.dispersion, len(live)))
                 noise += 0.35 * ~passed + np.log(wrong.shortcut) * knows
-                calls = np.clip(np.rint(np.exp(effort[who, live] + people.call_efficiency[who] + noise)), 1, cap[live])
+                calls = np.clip(np.rint(np.exp(usual[who, live] + people.call_efficiency[who] + noise)), 1, cap[live])
                 if who == 1 and on and wrong.copied:
                     copied = dice.random(len(live)) < wrong.copied
                     passed = np.where(copied, rows.passed[same], passed)
@@ -188,10 +195,15 @@ def _people(world: World, family: Ints, dice: Dice, rare: Dice) -> _People:
     theta[lab], call_efficiency[lab] = theta[lab[:1]], call_efficiency[lab[:1]]
     own = own + rare.normal(0, world.of_both, (many, world.families))[:, family]
     if world.leaning:
-        of_base, of_one = _leanings(world, family, np.random.default_rng(rare.integers(2**32)))
+        of_base, of_one = _leanings(world, world.leaning, family, np.random.default_rng(rare.integers(2**32)))
         shared, own = shared + of_base, own + of_one
-    usual = rare.normal(0, world.shared_effort, (world.bases, count))[base]
-    return _People(theta, call_efficiency, base, shared, own, usual + rare.normal(0, world.own_effort, (many, count)))
+    calls_of_base = rare.normal(0, world.shared_effort, (world.bases, count))
+    own_calls = rare.normal(0, world.own_effort, (many, count))
+    if world.call_leaning:
+        dice_of_calls = np.random.default_rng(rare.integers(2**32))
+        of_base, of_one = _leanings(world, world.call_leaning, family, dice_of_calls)
+        calls_of_base, own_calls = calls_of_base + of_base, own_calls + of_one
+    return _People(theta, call_efficiency, base, shared, own, calls_of_base, own_calls)
 
 
 def _uneven(world: World, count: int, dice: Dice) -> Ints:
@@ -204,9 +216,9 @@ def _uneven(world: World, count: int, dice: Dice) -> Ints:
     return np.concatenate(cohorts)
 
 
-def _leanings(world: World, family: Ints, dice: Dice) -> tuple[Floats, Floats]:
-    """Give the biases of base models (bases, T) and of submitters (S, T) on the tasks of a server and of a family."""
-    sd, groups = world.leaning * np.sqrt(0.5), ((family % world.servers, world.servers), (family, world.families))
+def _leanings(world: World, sd: float, family: Ints, dice: Dice) -> tuple[Floats, Floats]:
+    """Give the leanings of base models (bases, T) and of submitters (S, T) on the tasks of a server and of a family."""
+    sd, groups = sd * np.sqrt(0.5), ((family % world.servers, world.servers), (family, world.families))
     of_base, of_one = np.zeros((world.bases, len(family))), np.zeros((world.submitters, len(family)))
     for group, count in groups:
         of_base += dice.normal(0, sd, (world.bases, count))[:, group]
