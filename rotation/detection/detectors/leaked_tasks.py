@@ -4,8 +4,9 @@ A submitter who knows a share of the exposed tasks passes those, however hard, a
 their own earlier runs needed. The statistic is the log-likelihood ratio of that mixture, summed over the exposed tasks
 of up to three months. The effect of a better or more call-efficient model, which is the same on every task, is
 projected out, up to what the submitter's earlier runs predict (`submitter_prior`); that prediction only binds a run
-close to it. Earlier runs count as far as habits last (`continuity`). The distribution under honesty is computed, not simulated: each task's outcomes (a failure, or a pass with
-so many calls) are enumerated, and everything uncertain about the task is integrated out.
+close to it. Earlier runs count as far as habits last (`continuity`). The distribution under honesty is computed, not
+simulated: each task's outcomes (a failure, or a pass with so many calls) are enumerated, and everything uncertain about
+the task is integrated out.
 
 Not detected: a leak that most submitters share (the tasks then look easy), a leak of all exposed tasks at once to a
 submitter with too few fresh tasks, one that only keeps a strong submitter strong, or one whose runs imitate an honest
