@@ -15,11 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from rotation.detection.detectors.continuity import Residuals, earlier_runs
 from rotation.detection.detectors.leanings import Leanings, leanings
+from rotation.detection.statistics import repeats
 from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
 
 ROUNDS = 12
@@ -99,7 +99,7 @@ def of_peers(table: ResultTable) -> Peers:
     """Predict the calls of every pass from other submitters alone."""
     passes = table.taken & table.passed
     low, high = _bounds(table)
-    together = _together(passes, low, high, table.first)
+    together = _together(passes * repeats.weights(table), low, high, table.first)
     return _apart(table, passes, low, high, together)
 
 
@@ -115,6 +115,7 @@ def _bounds(table: ResultTable) -> tuple[Floats, Floats]:
 class _Together:
     """A fit of all runs at once: `log` (P, T) calls as expected within their bounds, by task and by run."""
 
+    counted: Floats  # (P, T) how many passes each result counts for
     log: Floats
     run: Floats
     noise: Floats  # (T,) variance
@@ -122,32 +123,32 @@ class _Together:
     centre: Floats  # (T,) that mean
 
 
-def _together(passes: Bools, low: Floats, high: Floats, first: Ints) -> _Together:
-    count = passes.sum(axis=0)
-    log = np.where(passes, (np.maximum(low, 0) + np.minimum(high, np.maximum(low, 0) + 0.4)) / 2, 0)
-    run, task, centre = np.zeros(len(passes)), np.zeros(len(count)), np.zeros(len(count))
+def _together(counted: Floats, low: Floats, high: Floats, first: Ints) -> _Together:
+    count = counted.sum(axis=0)
+    log = np.where(counted > 0, (np.maximum(low, 0) + np.minimum(high, np.maximum(low, 0) + 0.4)) / 2, 0)
+    run, task, centre = np.zeros(len(counted)), np.zeros(len(count)), np.zeros(len(count))
     variance, pull, noise = 0.1, 0.3, np.full(len(count), 0.1)
     for number in range(ROUNDS):
         spread = np.zeros_like(log)
         if number:
             log, spread = truncated(task + run[:, None], np.sqrt(noise), low, high)
-            log, spread = np.where(passes, log, 0), np.where(passes, spread, 0)
-        above = ((log - run[:, None]) * passes).sum(axis=0)
+            log, spread = np.where(counted > 0, log, 0), np.where(counted > 0, spread, 0)
+        above = ((log - run[:, None]) * counted).sum(axis=0)
         centre = _by_cohort(above, count, first)
         task = (above + pull * centre) / (count + pull)
-        run = ((log - task) * passes).sum(axis=1) / (passes.sum(axis=1) + variance / RUN_SD**2)
-        squares = ((log - task - run[:, None]) ** 2 * passes + spread).sum(axis=0)
-        free = passes.sum() - len(passes) - (count / (count + pull)).sum()
+        run = ((log - task) * counted).sum(axis=1) / (counted.sum(axis=1) + variance / RUN_SD**2)
+        squares = (((log - task - run[:, None]) ** 2 + spread) * counted).sum(axis=0)
+        free = counted.sum() - len(counted) - (count / (count + pull)).sum()
         variance = max(float(squares.sum() / max(free, 10)), LEAST_NOISE)
-        noise = (squares * max(passes.sum() / max(free, 10), 1) + LIKE_OTHERS * variance) / (count + LIKE_OTHERS)
+        noise = (squares * max(counted.sum() / max(free, 10), 1) + LIKE_OTHERS * variance) / (count + LIKE_OTHERS)
         often = count > 2  # noqa: PLR2004  # else the task's own mean says nothing of how tasks differ
         if often.sum() > LIKE_OTHERS:
             between = float((task - centre)[often].var() - (noise[often] / count[often]).mean())
             pull = variance / max(between, FEWEST)
-    return _Together(log, run, noise, pull, centre)
+    return _Together(counted, log, run, noise, pull, centre)
 
 
-def _by_cohort(sums: Floats, count: NDArray[np.int64], first: Ints) -> Floats:
+def _by_cohort(sums: Floats, count: Floats, first: Ints) -> Floats:
     """Give the mean of each task's cohort, shrunk towards the overall mean where a cohort has few passes."""
     overall = sums.sum() / max(count.sum(), 1)
     _, cohort = np.unique(first, return_inverse=True)
@@ -158,13 +159,13 @@ def _by_cohort(sums: Floats, count: NDArray[np.int64], first: Ints) -> Floats:
 
 def _apart(table: ResultTable, passes: Bools, low: Floats, high: Floats, together: _Together) -> Peers:
     """Predict each submitter from the others alone."""
-    above = (together.log - together.run[:, None]) * passes
-    sums, count = above.sum(axis=0), passes.sum(axis=0)
+    above = (together.log - together.run[:, None]) * together.counted
+    sums, count = above.sum(axis=0), together.counted.sum(axis=0)
     mean, unknown, left = (np.zeros(passes.shape) for _ in range(3))
     runs, information = np.zeros((2, len(passes)))
     for submitter in range(len(table.submitters)):
         own = np.flatnonzero(table.submitter == submitter)
-        others = count - passes[own].sum(axis=0) + together.pull
+        others = count - together.counted[own].sum(axis=0) + together.pull
         task = (sums - above[own].sum(axis=0) + together.pull * together.centre) / others
         variance = together.noise / others
         run, sd = together.run[own].copy(), np.sqrt(together.noise + variance)

@@ -148,7 +148,7 @@ def _biases(
     """
     left, weight = np.zeros((2, len(before.submitters), len(before.tasks)))
     np.add.at(left, before.submitter, fit.residual)
-    np.add.at(weight, before.submitter, fit.expected * (1 - fit.expected))
+    np.add.at(weight, before.submitter, fit.weight * fit.expected * (1 - fit.expected))
     left, weight, family = left[submitters], weight[submitters], before.family[tasks]
     of = np.eye(len(before.families))[before.family]
     residual, sure = left[:, tasks], weight[:, tasks]

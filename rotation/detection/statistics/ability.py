@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from rotation.detection.statistics import repeats
 from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
 
 ABILITY_SD = 1.8
@@ -35,14 +36,16 @@ class Abilities:
     Attributes:
         theta: (P,) abilities, in logits.
         difficulty: (T,) in logits, on the same scale.
-        expected: (P, T) the probability of a pass; 0 where a run has no result.
-        residual: (P, T) passed minus expected; 0 where a run has no result.
+        weight: (P, T) how many results each one counts for (`repeats`); 0 where a run has none.
+        expected: (P, T) the probability of a pass.
+        residual: (P, T) passed minus expected, times the weight.
         information: (T,) the Fisher information of the results about a difficulty, in 1/logits^2, without the prior.
         cohort: (T,) the index of each task's cohort, from 0.
     """
 
     theta: Floats
     difficulty: Floats
+    weight: Floats
     expected: Floats
     residual: Floats
     information: Floats
@@ -59,23 +62,23 @@ def fit(table: ResultTable) -> Abilities:
 
     Cost: some 20 rounds over P x T cells.
     """
-    taken = table.taken.astype(float)
-    passed = np.where(table.taken, table.passed, 0).astype(float)
+    weight = np.where(table.taken, repeats.weights(table), 0.0)
+    passed = weight * table.passed
     theta, difficulty = np.zeros(len(table.runs)), np.zeros(len(table.tasks))
     cohort = np.unique(table.first, return_inverse=True)[1].astype(np.int64)
     for _ in range(ROUNDS):
         old = difficulty
-        theta = theta + _step(passed, taken, theta, difficulty, theta / ABILITY_SD**2, ABILITY_SD)
+        theta = theta + _step(passed, weight, theta, difficulty, theta / ABILITY_SD**2, ABILITY_SD)
         mean = _means(difficulty, cohort)
         pull = (mean[cohort] - difficulty) / DIFFICULTY_SD**2
-        difficulty = difficulty - _step(passed.T, taken.T, -difficulty, -theta, pull, DIFFICULTY_SD)
+        difficulty = difficulty - _step(passed.T, weight.T, -difficulty, -theta, pull, DIFFICULTY_SD)
         shift = _shift(theta, _means(difficulty, cohort))
         theta, difficulty = theta - shift, difficulty - shift
         if np.abs(difficulty - old).max(initial=0) < CLOSE:
             break
-    expected = expit(theta[:, None] - difficulty) * taken
-    information = (expected * (1 - expected)).sum(axis=0)
-    return Abilities(theta, difficulty, expected, passed - expected, information, cohort)
+    expected = expit(theta[:, None] - difficulty)
+    information = (weight * expected * (1 - expected)).sum(axis=0)
+    return Abilities(theta, difficulty, weight, expected, passed - weight * expected, information, cohort)
 
 
 def without(table: ResultTable, abilities: Abilities, submitter: int) -> tuple[Floats, Floats]:
@@ -91,7 +94,7 @@ def without(table: ResultTable, abilities: Abilities, submitter: int) -> tuple[F
     """
     own = table.submitter == submitter
     expected = abilities.expected[own]
-    left = abilities.information - (expected * (1 - expected)).sum(axis=0)
+    left = abilities.information - (abilities.weight[own] * expected * (1 - expected)).sum(axis=0)
     variance = 1 / (left + DIFFICULTY_SD**-2)
     score = abilities.residual[own].sum(axis=0)
     step = (score + _moved(score * variance, variance, abilities.cohort) / DIFFICULTY_SD**2) * variance
@@ -149,11 +152,11 @@ def informed(apart: LeaveOneOut, taken: Bools) -> Floats:
     return information
 
 
-def _step(passed: Floats, taken: Floats, place: Floats, against: Floats, pull: Floats, sd: float) -> Floats:  # noqa: PLR0917
+def _step(passed: Floats, weight: Floats, place: Floats, against: Floats, pull: Floats, sd: float) -> Floats:  # noqa: PLR0917
     """Give one Newton step of the row parameters for given column parameters; for tasks both signs are flipped."""
-    expected = expit(place[:, None] - against) * taken
-    score = (passed - expected).sum(axis=1) - pull
-    information = (expected * (1 - expected)).sum(axis=1) + sd**-2
+    expected = expit(place[:, None] - against)
+    score = (passed - weight * expected).sum(axis=1) - pull
+    information = (weight * expected * (1 - expected)).sum(axis=1) + sd**-2
     step: Floats = np.clip(score / information, -LONGEST, LONGEST)
     return step
 

@@ -64,7 +64,8 @@ class World:
     runs: int = 1  # of a submitter in a month
     again: float = 0.1  # the chance of one more
     frozen: int = 0  # how many of the last submitters run one agent that never changes, once in every month
-    repeating: int = 0  # how many of the last submitters are scripts: the same passes and calls each time
+    repeating: int = 0  # how many of the last submitters repeat results: the same passes and calls as before
+    repeated: float = 1.0  # the share of results that they repeat; all of them, if they are scripts
 
 
 @dataclass(frozen=True)
@@ -101,11 +102,12 @@ class _Rows:
     passed: list[Bools] = field(default_factory=list)
     calls: list[Floats] = field(default_factory=list)
 
-    def same_again(self, who: int, live: Ints, passed: Bools, calls: Floats) -> tuple[Bools, Floats]:
-        """Give a run's results with those of the submitter's earlier runs in their place, where there are any."""
+    def same_again(self, who: int, live: Ints, passed: Bools, calls: Floats, repeated: Bools) -> tuple[Bools, Floats]:
+        """Give a run's results with those of the submitter's earlier runs in the place of some, where there are any."""
         for run, (_, before, _) in enumerate(self.of):
             if before == who:
                 _, now, then = np.intersect1d(live, self.live[run], return_indices=True)
+                now, then = now[repeated[now]], then[repeated[now]]
                 passed[now], calls[now] = self.passed[run][then], self.calls[run][then]
         return passed, calls
 
@@ -175,7 +177,8 @@ def play(world: World, seed: int, wrong: Wrong | None = None) -> ResultTable:
                     passed = np.where(copied, rows.passed[same], passed)
                     calls = np.where(copied, rows.calls[same], calls)
                 if who >= world.submitters - world.repeating:
-                    passed, calls = rows.same_again(int(who), live, passed, calls)
+                    repeated = rare.random(len(live)) < world.repeated
+                    passed, calls = rows.same_again(int(who), live, passed, calls, repeated)
                 if who == 0:
                     same = len(rows.of)
                 rows.of.append((rotation, int(who), number))
