@@ -74,7 +74,7 @@ def test_habits_in_calls_do_not_spread_the_scores_of_the_honest():
     assert np.mean(z) < 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_habits_of_base_models_that_change_are_no_leak():
     """Without continuity, five of these 434 tests have a p-value of one in a thousand."""
     world = World(
