@@ -13,6 +13,7 @@ from quarterturn.cli.auditing.auditor import Accept, PolicyFile
 from quarterturn.cli.auditing.public_source import DevOf, Keys
 from quarterturn.cli.terminal.options import HOME, Home, Json
 from quarterturn.cli.terminal.output import Output
+from quarterturn.cli.terminal.report import counted
 from quarterturn.errors import Malformed
 
 if TYPE_CHECKING:
@@ -140,12 +141,6 @@ def _write(out_folder: Path, files: dict[str, bytes], records: PublicRecords, *,
 
     folder.write(out_folder, files)
     data = {"folder": str(out_folder), "tasks": len(records.tasks), "runs": len(records.runs), "files": sorted(files)}
-    counts = (("task", len(records.tasks)), ("run", len(records.runs)))
-    counted = " and ".join(_count(noun, number) for noun, number in counts if number)
-    Output(as_json=as_json).result(
-        data, f"{out_folder}: {counted} in {len(files)} files; README.md says what is in them"
-    )
-
-
-def _count(noun: str, number: int) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    counts = ((len(records.tasks), "task"), (len(records.runs), "run"))
+    what = " and ".join(counted(number, noun) for number, noun in counts if number)
+    Output(as_json=as_json).result(data, f"{out_folder}: {what} in {len(files)} files; README.md says what is in them")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from quarterturn.cli.terminal.report import counted
 from quarterturn.findings.finding_list import FEWEST, FindingList
 from rotation.exposure.store import ExposureSummary
 from rotation.findings.store import OF_TASKS, Finding, Findings, ScanRecord
@@ -15,7 +16,8 @@ def of_list(shown: FindingList) -> Iterator[str]:
     for scan in shown.scans:
         seen = f" (one of {scan.smallest:.0%} of the exposed tasks could have been seen)" if scan.smallest else ""
         few = f"; too few peers for a verdict about leaks, which takes {FEWEST}{seen}"
-        head = f"{scan.month}: {scan.runs} runs by {scan.submitters} submitters, looked at {scan.at:%Y-%m-%d %H:%M}"
+        who = f"{counted(scan.runs, 'run')} by {counted(scan.submitters, 'submitter')}"
+        head = f"{scan.month}: {who}, scanned {scan.at:%Y-%m-%d %H:%M}"
         yield head + (few if 0 < scan.submitters < FEWEST else "")
         yield from _failure(scan)
         for finding in shown.findings:
@@ -40,7 +42,8 @@ def of_finding(finding: Finding) -> Iterator[str]:
 def waiting(findings: Findings) -> Iterator[str]:
     """Say how many findings wait for a maintainer, and which scans failed."""
     if left := sum(finding.state == "open" for finding in findings.all()):
-        yield f"{left} findings wait for a review: `quarterturn watch list`"
+        verb = "waits" if left == 1 else "wait"
+        yield f"{counted(left, 'finding')} {verb} for a review: `quarterturn watch list`"
     for scan in findings.scans():
         yield from _failure(scan)
 

@@ -1,4 +1,4 @@
-"""`Report`: the outcome of a verb, as data for programs and as lines for people."""
+"""The outcome of a verb, as data for programs and as lines for people."""
 
 from __future__ import annotations
 
@@ -20,3 +20,8 @@ class Report:
     data: Any
     lines: Sequence[str]
     ok: bool = True
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number of things: `1 run`, `2 runs`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

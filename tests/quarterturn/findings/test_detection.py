@@ -51,7 +51,7 @@ def test_a_person_says_what_a_finding_is_and_why(say, flagged):
 
 
 def test_the_status_says_how_many_wait(say, flagged):
-    assert "1 findings wait for a review" in say("turn", "status", "--home", flagged).out
+    assert "1 finding waits for a review" in say("turn", "status", "--home", flagged).out
 
 
 def test_a_failed_scan_stops_no_turn_and_is_shown_to_maintainers(say, live, monkeypatch):
