@@ -114,8 +114,8 @@ def test_the_readme_shows_the_figures_of_the_reference_pages():
     assert f"at most {bits[1]} bits a month" in readme
     rotations, any_flag = re.search(r"\| together \| ([\d,]+) \|.*\| ([^|]+) \|$", detection, re.MULTILINE).groups()
     assert f"{any_flag.replace(' (', ' % (', 1)} of {rotations}" in readme
-    rows = [line for line in detection.splitlines() if "| 200 |" in line]
-    for share, words in (("20", "{}, {}, {} % of 200"), ("10", "found in {}, {} and {} % of the cases")):
+    rows = [line for line in detection.splitlines() if "| 50 |" in line]
+    for share, words in (("20", "{}, {}, {} % of 50"), ("10", "found in {}, {} and {} % of the cases")):
         row = next(line for line in rows if line.startswith(f"| leak of {share} %"))
         assert words.format(*(cell.split(" (")[0].strip() for cell in row.split("|")[3:6])) in readme
     agents = ("the official client", "a lean agent")
