@@ -1,8 +1,10 @@
-"""Tests of echoes from end to end: drawn tasks of all servers in a home, real gateways and judges, and its scan.
+"""Tests of echoes from end to end: drawn tasks of all servers in a home, real programs in the bwrap box, and its scan.
 
 A leaker plays the memorised solutions of what another party was served; an honest agent guesses from the very lists.
 """
 
+import json
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,24 +27,42 @@ from rotation.exposure.store import ExposureLimits
 from rotation.findings.store import Finding
 from rotation.month.sets import SetSpec, Stratum
 from rotation.runs.run_tasks import OpenRun
-from sandbox.boxes.memory_box import MemoryAgent, Story
+from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.endpoint.address import parse
-from sandbox.judge import Judgement, StateJudge
 from sandbox.results.outcome import TaskRun
 from sandbox.results.said import SaidChoices
 from sandbox.runs import submission as submissions
-from sandbox.runs.run import Terms
-from sandbox.servers.registry import wire_name
 from vault.task.document import Task
-from vault.task.variant import assigned, filled, words
-from verifiers.language.verdict import Evidence, Verdict
+from vault.task.variant import assigned, filled
 
-from ...sandbox.builders import Hands, in_memory
 from ..conftest import BEFORE, FIRST, Benchmark, NamedBox, document, submission
 
 pytestmark = pytest.mark.slow
 
 GUESSES = 12  # of each list, in each task
+ORACLE = Path(__file__).parents[3] / "examples" / "agents" / "oracle" / "agent.py"
+NOTEBOOK_AGENT = """\
+import json, os, re
+from oracle import Gateway
+
+def words(text):
+    return set(re.findall(r"\\w+", text.lower()))
+
+with open(os.path.join(os.path.dirname(__file__), "notebook.json")) as file:
+    notebook = json.load(file)
+gateway = Gateway(os.environ["QUARTERTURN_URL"])
+task = gateway.get("/task")
+goal = words(task["goal"])
+page = max(notebook["pages"], key=lambda page: len(goal & words(page["goal"])) / len(goal | words(page["goal"])))
+gateway.initialize()
+if notebook["guesses"]:
+    gateway.request("tools/call", {"name": task["tools"][0]["name"], "arguments": {"path": notebook["guesses"]}})
+for call in page["calls"]:
+    gateway.request("tools/call", {"name": call["tool"].replace(".", "__", 1), "arguments": call["arguments"]})
+if page["answer"] is not None:
+    gateway.send("POST", "/answer", {"answer": page["answer"]})
+"""
+"""An agent that looks its goal up in a notebook, says what it guesses, and does what stands there to the letter."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +75,6 @@ class Drawn:
     def page(self, values: Mapping[str, str]) -> dict[str, Any]:
         """Give what somebody wrote down who was shown these values."""
         return {"goal": filled(self.task.goal, values), **filled(dict(self.solution), values)}
-
-
-class SaidOnly(StateJudge):
-    """A judge of sessions alone: whether a task passes has no part in this, and backends need more than memory."""
-
-    def verdict(self, *_: Any) -> Judgement:
-        return Judgement(Evidence("nothing", Verdict.FALSE), 0.0, 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -90,53 +103,23 @@ def echoes(home: Benchmark) -> dict[str, Finding]:
     return {one.subject: one for one in home.findings.all() if one.kind == "echo"}
 
 
-class Player(RunPlayer):
-    """A player of private runs whose tasks are judged by `SaidOnly`."""
-
-    def terms(self, *_: Any) -> Terms:
-        return Terms(judging=SaidOnly())
-
-
-def played(home: Benchmark, story: Story) -> None:
-    """Play a run as a worker does, with an agent and a box in memory."""
+def played(home: Benchmark, who: str, folder: Path, pages: Sequence[Mapping[str, Any]], guesses: str = "") -> None:
+    """Play a run of a program with a notebook as a worker does, in the bwrap box."""
     after = AfterRun(lambda _: None, lambda: None)
-    player = Player(home.official, home.run_tasks, home.runs, RunSettings(workers=2), after)
-    box, agent = in_memory(story)
-    opened, _ = player.play(replace(agent, submitter=story.__name__), box, NullProgress())
+    player = RunPlayer(home.official, home.run_tasks, home.runs, RunSettings(workers=2), after)
+    folder.mkdir()
+    shutil.copy(ORACLE, folder / "oracle.py")
+    (folder / "agent.py").write_text(NOTEBOOK_AGENT)
+    (folder / "notebook.json").write_text(json.dumps({"pages": list(pages), "guesses": guesses}))
+    agent = submissions.command(f"python3 {folder / 'agent.py'}", submitter=who)
+    opened, _ = player.play(agent, BwrapBox(run_class="unofficial"), NullProgress())
     outcomes = home.runs.results(opened.record.number, who="test", why="test")
+    assert len(outcomes) == len(library())
     assert all(outcome.transcript.calls and "said" in outcome.phases for outcome in outcomes)
 
 
-def notebook_agent(pages: Sequence[Mapping[str, Any]]):
-    """Give an agent that looks its goal up in a notebook, and does what stands there to the letter."""
-
-    def mallory(agent: MemoryAgent) -> None:
-        hands = Hands(agent)
-        goal = set(words(hands.get("/task")["goal"]))
-        page = max(pages, key=lambda page: len(goal & set(words(page["goal"]))) / len(goal | set(words(page["goal"]))))
-        for step in page["calls"]:
-            hands.call(wire_name(step["tool"]), **step["arguments"])
-        if page["answer"] is not None:
-            hands.answer(page["answer"])
-
-    return mallory
-
-
-def guessing_agent(pages: Sequence[Mapping[str, Any]], lists: Sequence[Mapping[str, Sequence[str]]]):
-    """Give an agent that solves its tasks, and tries names from the very lists beside what it was told."""
-    solve, dice = notebook_agent(pages), Random(7)
-
-    def dave(agent: MemoryAgent) -> None:
-        hands = Hands(agent)
-        tool = hands.get("/task")["tools"][0]["name"]
-        guesses = [dice.choice(choices) for free in lists for choices in free.values() for _ in range(GUESSES)]
-        hands.call(tool, path=" ".join(guesses))
-        solve(agent)
-
-    return dave
-
-
-def test_who_plays_from_a_notebook_of_another_is_found_in_the_first_month_and_who_guesses_is_not(home, drawn):
+@pytest.mark.box
+def test_who_plays_from_a_notebook_of_another_is_found_in_the_first_month_and_who_guesses_is_not(home, drawn, tmp_path):
     month = str(FIRST)
     for name in ("ada", "bob", "carol"):
         home.finish(home.open(name))
@@ -145,8 +128,10 @@ def test_who_plays_from_a_notebook_of_another_is_found_in_the_first_month_and_wh
         keys = [home.vault.variant_key(one.task.id) for one in drawn]
         return [one.page(assigned(key, name, month, one.task.free)) for key, one in zip(keys, drawn, strict=True)]
 
-    played(home, notebook_agent(pages("bob")))
-    played(home, guessing_agent(pages("dave"), [one.task.free for one in drawn]))
+    dice, lists = Random(7), [choices for one in drawn for choices in one.task.free.values()]
+    played(home, "mallory", tmp_path / "leaker", pages("bob"))
+    guesses = " ".join(dice.choice(choices) for choices in lists for _ in range(GUESSES))
+    played(home, "dave", tmp_path / "honest", pages("dave"), guesses)
     found = echoes(home)
     assert found.keys() == {"mallory", "dave"}, "nobody else said anything that they were not shown"
     assert (found["mallory"].status, found["mallory"].state) == ("review", "open")
