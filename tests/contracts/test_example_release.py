@@ -57,6 +57,15 @@ def test_both_audits_give_the_same_answer(release, capsys):
     assert report["ok"] == (release == RELEASE)
 
 
+def test_the_readme_shows_what_the_second_audit_prints():
+    words = [str(EXAMPLE / TAMPERED / RELEASE), "--key", str(KEY)]
+    printed = subprocess.run([*BARE, *words], check=False, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
+    block = re.search(r"```text\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    shown = [line.rstrip("…") for line in block[1].splitlines()]
+    lines = iter(printed.stdout.splitlines())
+    assert all(any(line.startswith(one) for line in lines) for one in shown)
+
+
 def test_the_audit_names_the_result_that_was_turned_into_a_pass():
     lines = [(folder / RELEASE / "results.jsonl").read_text().splitlines() for folder in (EXAMPLE, EXAMPLE / TAMPERED)]
     pairs = enumerate(zip(*lines, strict=True), 1)
