@@ -73,24 +73,24 @@ def continuity(table: ResultTable, *kinds: Residuals) -> Floats:
     """Give (P, P) how much the results of an earlier run of the same submitter count for a run: 0 to 1."""
     prior = PRIOR
     for _ in range(ROUNDS):
-        carried, shares = _carried(table, kinds, prior)
+        counts, shares = _counts(table, kinds, prior)
         prior = (shares.sum(axis=0) + RUNS * PRIOR) / (len(shares) + RUNS)
         prior[:-1] = prior[:-1].mean()
-    return carried
+    return counts
 
 
-def _carried(table: ResultTable, kinds: Sequence[Residuals], prior: Floats) -> tuple[Floats, Floats]:
+def _counts(table: ResultTable, kinds: Sequence[Residuals], prior: Floats) -> tuple[Floats, Floats]:
     """Give that, and the posterior of the share that each run with a past keeps."""
-    carried, shares = earlier_runs(table), []
+    counts, shares = earlier_runs(table), []
     for run in np.argsort(table.rotation, kind="stable"):
-        past = np.flatnonzero(carried[run])
+        past = np.flatnonzero(counts[run])
         if len(past):
             latest = past[np.argmax(table.rotation[past])]
-            before = carried[latest].copy()
+            before = counts[latest].copy()
             before[past[table.rotation[past] == table.rotation[latest]]] = 1
             score, information = np.array([kind.kept(int(run), before) for kind in kinds]).sum(axis=0)
             logs = SHARES * score - SHARES**2 * information / 2
             weights = prior * np.exp(logs - logs.max())
             shares.append(weights / weights.sum())
-            carried[run] = before * (shares[-1] @ SHARES) ** 2
-    return carried, np.array(shares).reshape(-1, len(SHARES))
+            counts[run] = before * (shares[-1] @ SHARES) ** 2
+    return counts, np.array(shares).reshape(-1, len(SHARES))

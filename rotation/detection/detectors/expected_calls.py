@@ -17,9 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from rotation.detection.detectors.continuity import Residuals, earlier_runs
+from rotation.detection.detectors.continuity import Residuals
 from rotation.detection.detectors.leanings import Leanings, leanings
-from rotation.detection.statistics import repeats
 from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
 
 ROUNDS = 12
@@ -60,12 +59,12 @@ class Peers:
         precision = self.passes / np.maximum(self.noise - habit[:, None], (1 - MOST_OWN) * self.noise)
         return Residuals(self.left * precision, precision, habit, self.unknown)
 
-    def lasting(self, table: ResultTable, carried: Floats) -> Floats:
+    def lasting(self, table: ResultTable, counts: Floats) -> Floats:
         """Estimate, of the submitter of each run, the variance of lasting differences on a task, (P,)."""
-        count, total = carried @ self.passes, carried @ self.left
+        count, total = counts @ self.passes, counts @ self.left
         both = self.passes & (count > 0)
         products = np.where(both, self.left * total / np.maximum(count, 1e-9) - self.unknown, 0)
-        kept = both * carried.max(axis=1, initial=0)[:, None]
+        kept = both * counts.max(axis=1, initial=0)[:, None]
         return np.clip(_by_submitter(table, products * kept, kept), 0, MOST_OWN * float(np.median(self.noise)))
 
 
@@ -90,16 +89,16 @@ class Effort:
     leaning: tuple[Leanings, ...]
 
 
-def fit(table: ResultTable) -> Effort:
-    """Predict the calls of every pass of the table, from all earlier runs alike."""
-    return with_the_past(table, of_peers(table), earlier_runs(table))
+def of_peers(table: ResultTable, weight: Floats) -> Peers:
+    """Predict the calls of every pass from other submitters alone.
 
-
-def of_peers(table: ResultTable) -> Peers:
-    """Predict the calls of every pass from other submitters alone."""
+    Args:
+        table: P runs.
+        weight: (P, T) how many results each one counts for (`rotation.detection.statistics.repeats`).
+    """
     passes = table.taken & table.passed
     low, high = _bounds(table)
-    together = _together(passes * repeats.weights(table), low, high, table.first)
+    together = _together(passes * weight, low, high, table.first)
     return _apart(table, passes, low, high, together)
 
 
@@ -179,18 +178,18 @@ def _apart(table: ResultTable, passes: Bools, low: Floats, high: Floats, togethe
     return Peers(passes, mean, unknown, together.noise, left, runs, information)
 
 
-def with_the_past(table: ResultTable, peers: Peers, carried: Floats) -> Effort:
+def with_the_past(table: ResultTable, peers: Peers, counts: Floats) -> Effort:
     """Add the information of a submitter's earlier runs: on the same task, and on others of its server and family.
 
     Args:
         table: P runs.
         peers: the prediction from others.
-        carried: (P, P) how much an earlier run counts for a run (`continuity`).
+        counts: (P, P) how much an earlier run counts for a run (`continuity`).
     """
     passes, noise = peers.passes, peers.noise
-    count, total = carried @ passes, carried @ peers.left
+    count, total = counts @ passes, counts @ peers.left
     past = total / np.maximum(count, 1e-9)
-    lasting = peers.lasting(table, carried)
+    lasting = peers.lasting(table, counts)
     weight = passes / (noise + peers.unknown)
     model = leanings(table, UNIT * peers.left * weight, UNIT**2 * weight)
     of_task = np.maximum(lasting[:, None] - UNIT**2 * model.lasting_variance, 0)
@@ -200,10 +199,10 @@ def with_the_past(table: ResultTable, peers: Peers, carried: Floats) -> Effort:
     moving = np.maximum(noise - kept - gone, (1 - MOST_OWN) * noise)
     trust = np.where(count > 0, own / (own + moving / np.maximum(count, 1e-9)), 0)
     shift, variance, known = np.zeros(passes.shape), np.zeros(passes.shape), []
-    for run, before in enumerate(carried):
+    for run, before in enumerate(counts):
         plain = 1 + own[run] * (before @ weight)
         leaning = model.after((before @ (weight * peers.left)) * UNIT / plain, UNIT**2 * (before @ weight) / plain)
-        leaning = leaning.beside(trust[run], UNIT)
+        leaning = leaning.where_unknown(trust[run], UNIT)
         shift[run] = leaning.shift - (leaning.shift @ weight[run]) / max(float(weight[run].sum()), 1e-9)
         variance[run] = leaning.variance
         known.append(leaning)

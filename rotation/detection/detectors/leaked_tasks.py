@@ -118,19 +118,20 @@ class Study:
 
     def __init__(self, table: ResultTable) -> None:
         self.table = table
-        apart = ability.leave_one_out(table, ability.fit(table))
+        together = ability.fit(table)
+        apart = ability.leave_one_out(table, together)
         chance = expit(apart.theta[:, None] - apart.difficulty)
         self.left, self.weight = (table.passed - chance) * table.taken, chance * (1 - chance) * table.taken
         bias_variance = _bias_variance(table, self.left, self.weight, apart.unknown)
         widening = np.sqrt(1 + ability.LOGISTIC * bias_variance)
         self.leaning = leanings(table, self.left, self.weight)
-        peers = expected_calls.of_peers(table)
+        peers = expected_calls.of_peers(table, together.weight)
         passes = Residuals(self.left, self.weight, bias_variance, apart.unknown)
-        self.carried = earlier_runs(table)
+        self.counts = earlier_runs(table)
         for _ in range(ROUNDS):
-            habits = peers.residuals(peers.lasting(table, self.carried))
-            self.carried = continuity(table, passes, habits)
-        self.effort = expected_calls.with_the_past(table, peers, self.carried)
+            habits = peers.residuals(peers.lasting(table, self.counts))
+            self.counts = continuity(table, passes, habits)
+        self.effort = expected_calls.with_the_past(table, peers, self.counts)
         own = np.maximum(bias_variance[:, None] - self.leaning.variance, 0)
         self.easiness = (apart.theta[:, None] - apart.difficulty) * widening[:, None]
         self.unknown = own + apart.unknown * widening[:, None] ** 2
@@ -167,7 +168,7 @@ class Study:
 
     def before(self, chain: Ints) -> Floats:
         """Give how much each run counts (P,) for a chain, as one that was made before it."""
-        counts: Floats = self.carried[chain[-1]] * (self.table.rotation < self.table.rotation[chain[0]])
+        counts: Floats = self.counts[chain[-1]] * (self.table.rotation < self.table.rotation[chain[0]])
         return counts
 
     def usual(self, run: int, tasks: Ints, leaning: Leanings) -> Floats:

@@ -53,8 +53,13 @@ class Leanings:
         covariance: Floats = self.lasting + np.diag(self.passing)
         return covariance
 
-    def beside(self, trust: Floats, unit: float) -> Leanings:
-        """Give them in another unit, beside results that tell of each task itself by a weight of `trust` (T,)."""
+    def where_unknown(self, trust: Floats, unit: float) -> Leanings:
+        """Give them, in another unit, as far as results of the task itself do not tell them.
+
+        Args:
+            trust: (T,) the weight that results of the task itself have in a prediction; they tell what lasts.
+            unit: of the other unit, in this one.
+        """
         part = (1 - trust)[:, None]
         passing = np.flatnonzero(self.passing > 0)
         size = self.groups.shape[1]
