@@ -51,20 +51,20 @@ class SpokenChoices:
 
     def __init__(self, lists: Mapping[str, str], spoken: Sequence[str]) -> None:
         lines = _normal("\n".join(lists.values()))
-        phrases, as_one = lines.split("\n"), lines.replace(" ", "").split("\n")
-        self._lists, self._as_one = (" \n ".join(["", *of, ""]) for of in (phrases, as_one))
+        phrases, joined = lines.split("\n"), lines.replace(" ", "").split("\n")
+        self._lists, self._joined = (" \n ".join(["", *of, ""]) for of in (phrases, joined))
         self._sizes = {1, *(phrase.count(" ") + 1 for phrase in phrases)}
         runs = set(_runs(spoken, self._sizes))
         self._places: dict[str, Place] = {}
-        for number, (phrase, one) in enumerate(zip(phrases, as_one, strict=True)):
-            if (phrase in runs or one in runs) and self._is_alone(phrase):
-                spellings = (phrase, one) if self._is_no_word(one) else (phrase,)
+        for number, (phrase, word) in enumerate(zip(phrases, joined, strict=True)):
+            if (phrase in runs or word in runs) and self._is_alone(phrase):
+                spellings = (phrase, word) if self._may_be_joined(word) else (phrase,)
                 self._places |= dict.fromkeys(spellings, _place(lists, number))
-        self._begin = {phrase.partition(" ")[0] for phrase in self._places}
+        self._first_words = {phrase.partition(" ")[0] for phrase in self._places}
 
     def held(self, spoken: Sequence[str]) -> set[Place]:
         """Give those of them that stand in a text."""
-        starts = [start for start, word in enumerate(spoken) if word in self._begin]
+        starts = [start for start, word in enumerate(spoken) if word in self._first_words]
         runs = {" ".join(spoken[start : start + size]) for start in starts for size in self._sizes}
         return {self._places[phrase] for phrase in runs & self._places.keys()}
 
@@ -75,9 +75,9 @@ class SpokenChoices:
         once = self._lists.count(f" {phrase} ") == 1
         return bool(parts) and once and not any(f"\n {part} \n" in self._lists for part in shorter)
 
-    def _is_no_word(self, spelling: str) -> bool:
+    def _may_be_joined(self, spelling: str) -> bool:
         """Say whether a choice written as one word is no word of the lists, and no other choice written so."""
-        return self._as_one.count(f" {spelling} ") == 1 and f" {spelling} " not in self._lists
+        return self._joined.count(f" {spelling} ") == 1 and f" {spelling} " not in self._lists
 
 
 class _Spaces(dict[int, int | str]):
