@@ -105,7 +105,7 @@ class MonthlyClock:
         notices = self._turn()
         made = self._calendar.made()
         notices += [contents.done(turn) for turn in made if turn.started_at > self._calendar.now() - TOLD]
-        return [*notices, *(self._gone(made[-1].month.plus(1)) if made else ()), *self._without_run()]
+        return [*notices, *(self._gone(made[-1].month.plus(1)) if made else ()), *self._submit_frozen_agents()]
 
     def _gone(self, month: Month) -> list[contents.Notice]:
         """Tell of what was withdrawn this month; where the log cannot be opened, all else is told."""
@@ -115,7 +115,7 @@ class MonthlyClock:
             log.error("withdrawals could not be looked for: %s", where(error))  # noqa: TRY400 - likewise
             return []
 
-    def _without_run(self) -> list[contents.Notice]:
+    def _submit_frozen_agents(self) -> list[contents.Notice]:
         """Submit the frozen agents, and tell of those that have no run; an error stops nothing else."""
         try:
             return self._frozen_agents()

@@ -7,7 +7,7 @@ the month, so looking again, in this process or another, submits nothing more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from quarterturn.accounts.store import Accounts
 from quarterturn.errors import ApplicationError, NotAllowed
@@ -50,43 +50,38 @@ class FrozenAgents:
         What waited all month is told of in the next one.
         """
         try:
-            live = self._live_month()
+            month = self._live_month()
         except NotLive:
             return []
-        month, last = str(live), str(live.plus(-1))
-        lacks = {name: self._submit(name, agent, month) for name, agent in self._agents.items()}
-        missing = [contents.agent_missing(name, month, why) for name, why in lacks.items() if why is not None]
-        return [*missing, *(contents.agent_missing(name, last, WAITED) for name in lacks if self._missed(name, last))]
+        return [notice for name, agent in self._agents.items() for notice in self._submit(name, agent, month)]
 
-    def _missed(self, name: str, month: str) -> bool:
-        """Say whether an agent was submitted in a month that is over, and never served."""
-        made = [one for one in self._submissions.of(name) if (one.tasks, one.month) == ("private", month)]
-        return bool(made) and not any(one.served or one.state in ("running", "done") for one in made)
-
-    def _submit(self, name: str, agent: FrozenAgentSettings, month: str) -> str | None:
-        """Submit one agent; say why it has no run, or None."""
-        self._accounts.open(name)
+    def _submit(self, name: str, agent: FrozenAgentSettings, month: Month) -> Iterator[contents.Notice]:
+        """Submit one agent unless the month has it; give its notices."""
+        made = [one for one in self._submissions.of(name) if one.tasks == "private"]
+        last = [one for one in made if one.month == str(month.plus(-1))]
+        if last and not any(one.served or one.state in ("running", "done") for one in last):
+            yield contents.agent_missing(name, last[0].month, WAITED)
         try:
-            self._require_frozen(name, agent)
-            wanted = SubmissionRequest("private", image=agent.image, model=agent.model or None)
-            record, _ = self._service.submit(
-                name, wanted, idempotency_key=f"frozen agent {month}", enqueue=lambda _session, _number: None
-            )
+            _require_frozen(agent, made)
+            now = next((one for one in made if one.month == str(month)), None) or self._submitted(name, agent, month)
         except ApplicationError as error:
-            return f"It was not submitted: {error}."
-        return _failure(record)
+            yield contents.agent_missing(name, str(month), f"It was not submitted: {error}.")
+            return
+        if now.state in ("failed", "cancelled"):
+            why = f"Its submission {now.id} ended with the code {now.code}. {CODES[str(now.code)].hint}"
+            yield contents.agent_missing(name, str(month), why)
 
-    def _require_frozen(self, name: str, agent: FrozenAgentSettings) -> None:
-        """Refuse another agent under the name of one that was submitted before."""
-        before = next((one for one in self._submissions.of(name) if one.tasks == "private"), None)
-        if before is not None and (before.reference, before.model or "") != (agent.image, agent.model):
-            raise NotAllowed(
-                f"a frozen agent never changes, and that of {before.month} had another image or model; give the new "
-                "one a name of its own"
-            )
+    def _submitted(self, name: str, agent: FrozenAgentSettings, month: Month) -> SubmissionRecord:
+        self._accounts.open(name)
+        wanted = SubmissionRequest("private", image=agent.image, model=agent.model or None)
+        key = f"frozen agent {month}"
+        return self._service.submit(name, wanted, idempotency_key=key, enqueue=lambda _session, _number: None)[0]
 
 
-def _failure(record: SubmissionRecord) -> str | None:
-    if record.state not in ("failed", "cancelled"):
-        return None
-    return f"Its submission {record.id} ended with the code {record.code}. {CODES[str(record.code)].hint}"
+def _require_frozen(agent: FrozenAgentSettings, made: Sequence[SubmissionRecord]) -> None:
+    """Refuse another agent under the name of one that was submitted before."""
+    if made and (made[0].reference, made[0].model or "") != (agent.image, agent.model):
+        raise NotAllowed(
+            f"a frozen agent never changes, and that of {made[0].month} had another image or model; give the new one "
+            "a name of its own"
+        )
