@@ -114,10 +114,12 @@ def test_the_readme_shows_the_figures_of_the_reference_pages():
     assert f"at most {bits[1]} bits a month" in readme
     rotations, any_flag = re.search(r"\| together \| ([\d,]+) \|.*\| ([^|]+) \|$", detection, re.MULTILINE).groups()
     assert f"{any_flag.replace(' (', ' % (', 1)} of {rotations}" in readme
-    rows = [line for line in detection.splitlines() if "| 50 |" in line]
-    for share, words in (("20", "{}, {}, {} % of 50"), ("10", "found in {}, {} and {} % of the cases")):
+    rows = [line for line in detection.splitlines() if re.match(r"\| leak of .*\| \d+ \|", line)]
+    for share, words in (("20", "{1}, {2}, {3} % of {0}"), ("10", "found in {1}, {2} and {3} % of the cases")):
         row = next(line for line in rows if line.startswith(f"| leak of {share} %"))
-        assert words.format(*(cell.split(" (")[0].strip() for cell in row.split("|")[3:6])) in readme
+        assert words.format(*(cell.split(" (")[0].strip() for cell in row.split("|")[2:6])) in readme
+    cases, first = re.search(r"\| knows 10 %, repeats three values[^|]*\| (\d+) \| ([\d.]+) \|", detection).groups()
+    assert f"{float(first):g} % of {cases}; nobody named wrongly" in readme
     agents = ("the official client", "a lean agent")
     ratios = [float(re.search(rf"bwrap box, {agent} +\|.*\*\*([\d.]+)\*\*", bench)[1]) for agent in agents]
     assert "{:.1f} times as long with the official MCP client, {:.1f} with a lean one".format(*ratios) in readme
