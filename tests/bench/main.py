@@ -1,5 +1,7 @@
 """`./run bench [--json] [--rounds N] [NAME...]`: runs the benchmarks and prints tables, or one JSON object.
 
+`./run bench --outdated` measures nothing: it lists the documents' figures whose packages have changed since.
+
 Exit codes: 0; 1 where what was to be measured did not do its work; 2 for a name that there is none of; 6 where
 something that a bench needs is missing. What could be measured is printed all the same, and one sentence on standard
 error says what could not.
@@ -14,6 +16,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+import provenance
 from report import CAVEAT, Failed, Found, Missing, as_json, as_table, machine
 
 from quarterturn.cli.terminal.exits import EXITS, INTERRUPTED, exit_code
@@ -41,6 +44,9 @@ MODULES = {"docker": "in_docker", "bwrap": "in_bwrap", "set": "whole_set"}  # th
 def main(arguments: Sequence[str]) -> int:
     """Run the benches that were asked for, or all."""
     options = _options(arguments)
+    if options.outdated:
+        _print("\n".join(provenance.outdated()) or "no figure depends on what has changed since it was measured")
+        return 0
     names = options.names or list(QUICK)
     if unknown := [name for name in names if name not in NAMES]:
         return _complain(f"there is no bench {unknown[0]!r}; there are {', '.join(NAMES)}", EXITS["malformed"])
@@ -92,6 +98,11 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         default=0,
         metavar="N",
         help="play N rounds; N cases of each kind (tracing, watch, echoes, anchors); N cohorts (set)",
+    )
+    parser.add_argument(
+        "--outdated",
+        action="store_true",
+        help="measure nothing; list the documents' figures whose packages have changed since they were measured",
     )
     return parser.parse_args(arguments)
 
