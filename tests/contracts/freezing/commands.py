@@ -219,6 +219,7 @@ class Answers:
             home=self.home,
         )
         self.ask("turn run", home=self.home)
+        self.ask("turn run", "--early", home=self.home)
 
     def _watch(self) -> None:
         month = FIRST.plus(1)

@@ -18,6 +18,7 @@ from sandbox.gateway.app import MAX_BODY, MAX_HELD, MAX_READ, MAX_REQUESTS, App,
 from sandbox.gateway.listener import MAX_CONNECTIONS, protocol
 from sandbox.gateway.session import AgentSession, ToolReply
 from sandbox.gateway.spec import GatewaySpec, listing
+from sandbox.model_gateway.agent_endpoints import WIRES, Front
 
 from ...patience import PATIENCE
 
@@ -31,13 +32,13 @@ class Echo:
         return ToolReply([{"type": "text", "text": json.dumps(arguments)}])
 
 
-def served(*requests):
+def served(*requests, front=None):
     """Give the raw responses to raw requests, each over its own connection, and the log after its first request."""
     log = []
     spec = GatewaySpec("r-1", "goal", listing(["filesystem.read_text_file"]), ("filesystem",), 50)
 
     async def serve():
-        app = App(AgentSession(spec, Echo(), log.append))
+        app = App(AgentSession(spec, Echo(), log.append), front)
         async with app.running():
             make = protocol(app)
             return [await warmup.exchange(make, request) for request in requests]
@@ -81,7 +82,11 @@ def test_a_wrong_method_is_told_which_are_right():
     wrong = {"/task": "POST", "/answer": "GET", "/mcp": "GET", "/mcp/": "DELETE", "/solution": "PUT"}
     answers, _ = served(*(request(method, path) for path, method in wrong.items()), request("OPTIONS", "/mcp"))
     allowed = [re.search(rb"\r\nallow: (.*)\r\n", answer, re.IGNORECASE)[1] for answer in answers]
-    assert {status(answer) for answer in answers} == {405}
+    chat = "/v1/chat/completions"
+    with socket.socket() as link:
+        (model_path,), _ = served(request("GET", chat), front=Front(link, WIRES[chat].style, ["a-model"]))
+    assert {status(answer) for answer in (*answers, model_path)} == {405}
+    assert b"\r\nallow: POST\r\n" in model_path
     assert allowed == [b"GET, HEAD", b"POST", b"POST", b"POST", b"GET, HEAD", b"POST"]
 
 
