@@ -19,11 +19,7 @@ class StrictConnection(h11.Connection):
     """h11's reader of requests, with the refusals of this module."""
 
     def next_event(self) -> Any:
-        """Return the next event.
-
-        Raises:
-            RemoteProtocolError: the request is malformed, or refused.
-        """
+        """Return the next event; a request that is refused raises what h11 raises for a malformed one."""
         event = super().next_event()
         if isinstance(event, h11.Request) and (fault := request_fault(event)):
             raise h11.RemoteProtocolError(fault)
