@@ -57,7 +57,7 @@ GATES = {
     "shamir_mnemonic": ("vault.keys.locks.custodians",),
     "starlette": ("quarterturn.http", "sandbox.gateway"),
     "typer": ("quarterturn",),
-    "uvicorn": ("quarterturn.http", "sandbox.gateway.listener"),
+    "uvicorn": ("quarterturn.http", "sandbox.gateway.listener", "sandbox.strict_http"),
     "yaml": ("vault.strict_yaml", "quarterturn.http.openapi_document"),
 }
 

@@ -192,7 +192,7 @@ def _status(request: Request, error: Exception) -> Response:
         return html.problem(code, {"vary": "accept", **headers})
     if code != "method-not-allowed":
         return problems.answer(code, headers)
-    allowed = ", ".join(methods_of(request.scope["route"].path))
+    allowed = ", ".join(methods_of(request.scope["path"]))
     detail = f"This route has the methods {allowed}. Use one of them."
     return problems.answer(code, {"allow": allowed}, detail=detail, given=request.method, expected=allowed)
 

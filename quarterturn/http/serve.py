@@ -11,6 +11,7 @@ from sqlmodel import Session
 from quarterturn.http.responses.listening import Listening
 from quarterturn.month.automatic_turn import MonthlyClock
 from quarterturn.submissions.store.queue import Executor
+from sandbox.strict_http import StrictProtocol
 
 PATIENCE = 20  # seconds that an answer in the making gets when the service is stopped
 
@@ -24,6 +25,7 @@ def serve(app: FastAPI, host: str, port: int, *, ready: Callable[[str], None]) -
         app,
         host=host,
         port=port,
+        http=StrictProtocol,
         access_log=False,  # a path may name a task, and an address a person
         server_header=False,
         date_header=True,

@@ -50,21 +50,28 @@ class MonthlyTurns:
                 raise Unavailable("another process is turning this home; try again when it is done") from None
             yield
 
-    def run(self, month: str | None, out: Progress) -> Turn:
+    def run(self, month: str | None, out: Progress, *, early: bool = False) -> Turn:
         """Run the next turn (or the one that is named), or finish the one that was begun.
+
+        Args:
+            month: which turn, or None for the next.
+            out: shows its steps.
+            early: whether a month that is not over may be turned.
 
         Raises:
             Unavailable: another process is at it.
             Unapproved: two maintainers have to sign for it first.
-            NotAllowed, Refused: see `rotation.turn.turn.Rotation.run`.
+            NotAllowed, Refused: the month is not over; and see `rotation.turn.turn.Rotation.run`.
         """
         with self.alone():
             chosen = Month.parse(month) if month else self._calendar.next()[0]
             with out.progress(f"turn of {chosen}", len(STEPS)) as advance:
-                return self.make(chosen, lambda _: advance(1))
+                return self.make(chosen, lambda _: advance(1), early=early)
 
-    def make(self, month: Month, on_step: Callable[[str], None]) -> Turn:
+    def make(self, month: Month, on_step: Callable[[str], None], *, early: bool = False) -> Turn:
         """Make a turn and what comes after it; the caller holds the home `alone`."""
+        if not early:
+            self._calendar.require_over(month)
         turn = self._rotation().run(month, on_step)
         self._after(f"turn of {month}")
         return turn

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from quarterturn.errors import Refused
 from quarterturn.settings import ClockSettings
 from rotation.calendar import Month
 from rotation.month.store import MonthStore, Turn
@@ -35,6 +36,25 @@ class TurnCalendar:
     def is_near(self) -> bool:
         """Whether the next turn is to be announced now."""
         return self.now() >= self.next()[1] - timedelta(days=self._clock.remind_days)
+
+    def require_over(self, month: Month) -> None:
+        """Refuse to turn a live month that is not over.
+
+        The first turn retires nothing, and one that was begun is only resumed: both may be made at any time. So may one
+        that is out of order, which `rotation.turn.turn.Rotation.run` refuses.
+
+        Raises:
+            Refused: the month is not over, in UTC; the message says what the turn would publish.
+        """
+        ends = month.due(day=1, hour=0)
+        if self.now() >= ends or not self._months.cohorts() or self.begun(month) or month != self.next()[0]:
+            return
+        retires = self._months.cohort_retiring(month)
+        publishes = f"{len(retires.tasks)} tasks of {retires.id}, with all results on them" if retires else "no task"
+        raise Refused(
+            f"{month} is live until {ends:%Y-%m-%d} at {ends:%H:%M} UTC, so nothing was changed: `quarterturn turn run "
+            f"--early` ends it now and for good, and publishes {publishes}"
+        )
 
     def begun(self, month: Month) -> Turn | None:
         """Give the turn of a month, if its first step was begun."""

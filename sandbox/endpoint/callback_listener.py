@@ -53,7 +53,7 @@ CHUNK = 64 * 1024
 METHODS = ("GET", "POST", "DELETE")  # what MCP over streamable HTTP uses
 READY = b"ready"
 
-_PATH = re.compile(rb".*/run/([A-Za-z0-9_-]{43})(/(?:task|mcp|answer))", re.DOTALL)
+_PATH = re.compile(rb".*/run/([A-Za-z0-9_-]{43})(/(?:task|mcp/?|answer))", re.DOTALL)
 _PASSED_ON = re.compile(rb"accept|content-type|last-event-id|mcp-[a-z0-9-]+")
 _PASSED_BACK = re.compile(rb"allow|content-type|mcp-[a-z0-9-]+")
 

@@ -2,11 +2,13 @@
 
 The client is hostile. Before a request is processed, its Host must be this loopback, an Origin must be too (MCP
 specification 2025-11-25, Transports, security warning: against rebinding of names), its body must be within a cap and
-a deadline, its length must be declared in one way, and JSON must be strict: no duplicate key, no NaN, no lone
-surrogate, no deep nesting, not too many values. Requests and bytes in flight are capped together: a request beyond the
-caps is refused before it is processed, and does not count as a call. MCP is spoken by the official package, without
-sessions and with plain JSON answers, so that one request is one call and nothing is kept open; GET on /mcp is refused,
-which the specification provides for.
+a deadline, and JSON must be strict: no duplicate key, no NaN, no lone surrogate, no deep nesting, not too many values.
+Requests and bytes in flight are capped together. What is refused by any of this is no call: it is neither counted nor
+logged, since nobody read which tool it names, and no server sees it. On /mcp it is a JSON-RPC error with the request's
+id (`sandbox.gateway.json_rpc`), so that a client raises an error for that call and goes on.
+
+MCP is spoken by the official package, without sessions and with plain JSON answers, so that one request is one call and
+nothing is kept open; GET on /mcp is refused, which the specification provides for.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from sandbox.boxes.box import PORT
+from sandbox.gateway import json_rpc
 from sandbox.gateway.session import MAX_ANSWER, AgentSession
 from sandbox.model_gateway.agent_endpoints import PREFIX, Front
 from sandbox.servers.registry import wire_name
@@ -33,10 +36,11 @@ from vault.errors import Malformed as NotStrict
 MAX_BODY = 1024 * 1024
 MAX_REQUESTS = 16  # in flight; a call that waits for its turn is in flight too
 MAX_HELD = 4 * MAX_BODY  # of their bodies together
+MAX_READ = 3 * MAX_BODY  # of one that is too long: its id may be at the end, and clients read no answer before that
 BODY_SECONDS = 10.0
 HOSTS = frozenset({f"127.0.0.1:{PORT}", f"localhost:{PORT}"})
 CLOSING = frozenset({400, 403, 408, 413, 421, 503})  # more of the request may follow, and nobody will read it
-PARSE_ERROR = {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "Parse error"}}
+METHODS: Mapping[str, tuple[str, ...]] = {"GET": ("GET", "HEAD"), "POST": ("POST",)}  # HEAD is GET without a body
 
 Handler = Callable[[bytes], JSONResponse]
 
@@ -48,10 +52,10 @@ class App:
         self._session, self._front = session, front
         self._load = Load()
         self._manager = StreamableHTTPSessionManager(_server(session), json_response=True, stateless=True)
-        self._routes: Mapping[tuple[str, str], Handler] = {
-            ("GET", "/task"): self._task,
-            ("POST", "/answer"): self._answer,
-            ("GET", "/solution"): self._solution,
+        self._routes: Mapping[str, tuple[str, Handler]] = {
+            "/task": ("GET", self._task),
+            "/answer": ("POST", self._answer),
+            "/solution": ("GET", self._solution),
         }
 
     def running(self) -> AbstractAsyncContextManager[None]:
@@ -76,28 +80,32 @@ class App:
         body = await _body(receive, share)
         if isinstance(body, JSONResponse):
             return body
+        path = "/mcp" if scope["path"] == "/mcp/" else scope["path"]
+        if len(body) > MAX_BODY and path != "/mcp":
+            return _error(413, f"the body is longer than {MAX_BODY} bytes")
         self._session.begin()
-        return await self._routed(body, scope, receive, send)
+        return await self._routed(path, body, scope, receive, send)
 
-    async def _routed(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> JSONResponse | None:
-        method, path = scope["method"], scope["path"]
-        if path == "/mcp" and method == "POST":
-            return await self._mcp(body, scope, receive, send)
+    async def _routed(self, path: str, body: bytes, scope: Scope, receive: Receive, send: Send) -> JSONResponse | None:
         if self._front and path.startswith(PREFIX):
             over = self._session.left() <= 0 or self._session.ended is not None
             await self._front.serve(body, scope, receive, send, ended=over)
             return None
-        handler = self._routes.get((method, path))
-        if handler is not None:
-            return handler(body)
-        known = path == "/mcp" or any(path == place for _, place in self._routes)
-        return _error(405, "method not allowed") if known else _error(404, "not found")
+        method, handler = ("POST", None) if path == "/mcp" else self._routes.get(path, ("", None))
+        if not method:
+            return _error(404, "not found")
+        if scope["method"] not in METHODS[method]:
+            return _error(405, "method not allowed", {"Allow": ", ".join(METHODS[method])})
+        return handler(body) if handler else await self._mcp(body, scope, receive, send)
 
     async def _mcp(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> JSONResponse | None:
         try:
             strict_object(body, "the request", max_size=MAX_BODY)
-        except NotStrict:
-            return JSONResponse(PARSE_ERROR, 400)
+        except NotStrict as error:
+            refusal = json_rpc.refusal(body, str(error))
+            headers = {"Connection": "close"} if len(body) > MAX_READ else None  # its rest is still to come
+            # the transport's 400 is for what has no id: clients before MCP 2.0 would never answer the call that has one
+            return JSONResponse(refusal, 400 if refusal["id"] is None else 200, headers=headers)
         await self._manager.handle_request(scope, _replay(body, receive), send)
         return None
 
@@ -187,8 +195,6 @@ def _wire(call: Mapping[str, Any] | ToolCall) -> dict[str, Any]:
 
 def _refusal(scope: Scope) -> JSONResponse | None:
     headers = scope["headers"]
-    if {b"content-length", b"transfer-encoding"} <= {name for name, _ in headers}:  # RFC 9112, section 6.1
-        return _error(400, "the body's length is declared in two ways")
     hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
     if len(hosts) != 1 or hosts[0] not in HOSTS:
         return _error(421, f"the Host must be one of {', '.join(sorted(HOSTS))}")
@@ -199,7 +205,7 @@ def _refusal(scope: Scope) -> JSONResponse | None:
 
 
 async def _body(receive: Receive, share: RequestLoad) -> bytes | JSONResponse:
-    """Read the whole body, or give the refusal."""
+    """Return the whole body, the beginning of one that is longer than MAX_READ, or the refusal."""
     data = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS):
@@ -208,8 +214,8 @@ async def _body(receive: Receive, share: RequestLoad) -> bytes | JSONResponse:
                 if message["type"] == "http.disconnect":
                     return _error(400, "the body did not arrive")
                 data += message.get("body", b"")
-                if len(data) > MAX_BODY:
-                    return _error(413, f"the body is longer than {MAX_BODY} bytes")
+                if len(data) > MAX_READ:
+                    return bytes(data)
                 if share.beyond(len(message.get("body", b""))):
                     return _error(503, "too much is in flight: wait for answers before you send more")
                 if not message.get("more_body"):
@@ -228,6 +234,6 @@ def _replay(body: bytes, receive: Receive) -> Callable[[], Awaitable[Message]]:
     return replayed
 
 
-def _error(status: int, sentence: str) -> JSONResponse:
-    headers = {"Connection": "close"} if status in CLOSING else None
-    return JSONResponse({"error": sentence}, status, headers=headers)
+def _error(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    closing = {"Connection": "close"} if status in CLOSING else None
+    return JSONResponse({"error": sentence}, status, headers=headers or closing)

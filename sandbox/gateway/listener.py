@@ -1,4 +1,4 @@
-"""HTTP listener of one agent: uvicorn's HTTP/1.1 protocol on an inherited Unix socket, with our own caps.
+"""HTTP listener of one agent: the strict HTTP/1.1 protocol on an inherited Unix socket, with our own caps.
 
 At most MAX_CONNECTIONS at a time (more are closed at once), HEADER_SECONDS to send a request's head, from the
 connection's start or from the first byte after another request, and BODY_SECONDS more for the rest of it, whether
@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 
 import h11
 from uvicorn.config import Config
-from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
+
+from sandbox.strict_http import StrictProtocol
 
 MAX_CONNECTIONS = 32
 MAX_HEAD = 16 * 1024
@@ -24,7 +25,7 @@ BODY_SECONDS = 15.0  # more than the application waits for a body, so that its r
 IDLE_SECONDS = 300
 
 
-class Connection(H11Protocol):
+class Connection(StrictProtocol):
     """One connection, with a deadline for each part of a request."""
 
     most: ClassVar[int] = MAX_CONNECTIONS

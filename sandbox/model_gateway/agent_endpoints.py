@@ -70,7 +70,7 @@ class Front:
             known = ", ".join(path for path, served in WIRES.items() if served.style == self._style)
             await _refuse(send, wire or _guess(scope["path"]), 404, f"not found; this run has {known}")
         elif scope["method"] != "POST":
-            await _refuse(send, wire, 405, "only POST is served here")
+            await _refuse(send, wire, 405, "only POST is served here", allow=b"POST")
         elif ended:
             await _refuse(send, wire, 403, "the session has ended; nothing more is sent")
         elif refusal := _switched(scope):
@@ -139,9 +139,10 @@ def _head(status: int, *, stream: bool) -> dict[str, Any]:
     return {"type": "http.response.start", "status": status, "headers": headers}
 
 
-async def _refuse(send: Send, wire: Wire, status: int, sentence: str) -> None:
-    body = json.dumps(wire.error(status, sentence)).encode()
-    await send(_head(status, stream=False))
+async def _refuse(send: Send, wire: Wire, status: int, sentence: str, **headers: bytes) -> None:
+    body, head = json.dumps(wire.error(status, sentence)).encode(), _head(status, stream=False)
+    head["headers"] += [(name.encode(), value) for name, value in headers.items()]
+    await send(head)
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 

@@ -253,7 +253,7 @@ def test_a_month_leaves_no_word_and_no_key_outside_of_memory(
         month.play("turn", "run")
         words = ["--as", "me", "--set", "private", "--box", "bwrap", "--agent", f"python3 {agent}"]
         month.play("run", *words)
-        month.play("turn", "run", "--month", "2026-12")
+        month.play("turn", "run", "--month", "2026-12", "--early")
         month.play("release", "path", "2026-12")
         month.play("backup", homes / "copy", "--with-keys")
         for verb in (

@@ -94,7 +94,7 @@ class Scene:
         return verb("task", "review", "--batch", "--approve", "--as", who, "--home", self.home)
 
     def turn_run(self):
-        return verb("turn", "run", "--month", "2026-12", "--home", self.home)
+        return verb("turn", "run", "--month", "2026-12", "--early", "--home", self.home)
 
     def release_path(self):
         return verb("release", "path", "2026-12", "--home", self.home)

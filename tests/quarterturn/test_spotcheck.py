@@ -29,7 +29,7 @@ def test_a_worker_that_lies_is_found_at_the_turn_and_named_to_maintainers_alone(
     monkeypatch.setattr(RunTasks, "record", lies)
     words = ("--as", "ada", "--set", "private", "--box", "bwrap", "--agent", f"python3 {NULL}", "--home", playable)
     assert (said := say("run", *words)).code == 0, said.text
-    assert (said := say("turn", "run", "--home", playable)).code == 0, said.text
+    assert (said := say("turn", "run", "--early", "--home", playable)).code == 0, said.text
     assert "8 of 8 chosen results judged again (8 of them by the process that judged at first), 1 came" in said.out
     assert f"  otherwise: {lied[0]}: " in said.out
     assert f"  otherwise: {lied[0]}: " in say("turn", "status", "--home", playable).out

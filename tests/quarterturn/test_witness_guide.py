@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ..smuggling import REFUSED, spoken
 from .conftest import Say
 from .guides import GuideShell, blocks
 
@@ -30,6 +31,7 @@ def test_the_guide_to_witnesses_works_line_by_line(stocked: Path, say: Say, monk
         shell.type(turn)
         assert "\u2014 witness.example/one " in shell.type(checkpoint)
         assert "Cosigned by one: order and time are their word too." in shell.type(proof)
-        shell.type(turn)  # a month later
+        shell.type(f"{turn} --early")  # a month later
+        assert REFUSED.fullmatch(spoken("http://127.0.0.1:8703"))
     assert "these witnesses together: one." in shell.type(f"{audit} --accept 1"), "it is turned before its month begins"
     assert len(list((shell.folder / "witnessed").glob("*[0-9a-f]"))) == 1

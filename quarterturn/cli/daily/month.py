@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from quarterturn.cli.terminal.options import HOME, Home, Json
 from quarterturn.cli.terminal.output import Output
-from quarterturn.errors import NotAllowed
-
-if TYPE_CHECKING:
-    from quarterturn.app import Application
 
 
 def register(app: typer.Typer) -> None:
@@ -39,19 +34,18 @@ def turn_plan(home: Home = HOME, as_json: Json = False) -> None:
 
 def turn_run(
     month: Annotated[str | None, typer.Option(help="Which turn (default: the next).")] = None,
+    early: Annotated[bool, typer.Option("--early", help="End the live month before its time, for good.")] = False,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Make the next turn, or resume the one that was begun."""
+    """Make the next turn, or resume the one that was begun. Exit code 8: the live month is not over."""
     from quarterturn.cli.daily import findings_text
     from quarterturn.cli.terminal.secrets import open_app
     from rotation.turn import spot_check
 
     out = Output(as_json=as_json)
     with open_app(home) as app:
-        if month is None:
-            _confirm_early(app, out)
-        turn = app.monthly_turns.run(month, out)
+        turn = app.monthly_turns.run(month, out, early=early)
         live = sum(len(cohort.tasks) for cohort in app.months.cohorts("live"))
         data = {"month": str(turn.month), "steps": list(turn.done), "live": live}
         lines = [f"The turn of {turn.month} is done; {live} tasks are live."]
@@ -61,25 +55,6 @@ def turn_run(
             lines.append(f"Published: {release}")
         lines += [*spot_check.summary_lines(turn), *findings_text.waiting(app.findings)]
     out.result(data, *lines)
-
-
-def _confirm_early(app: Application, out: Output) -> None:
-    """Ask on a terminal before the next turn is made early, since it retires tasks for good; elsewhere say so.
-
-    Raises:
-        NotAllowed: the answer is no.
-    """
-    month, due = app.turn_calendar.next()
-    if app.turn_calendar.is_due() or app.turn_calendar.begun(month) or not app.months.cohorts():
-        return
-    retires = app.months.cohort_retiring(month)
-    early = f"the turn of {month} is due on {due:%Y-%m-%d} at {due:%H:%M} UTC"
-    if out.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        out.say(f"{early}; it is made early")
-    elif not typer.confirm(
-        f"{early}. It {'retires a cohort' if retires else 'ends the month'} for good. Make it now?", err=True
-    ):
-        raise NotAllowed(f"{early}; nothing was changed. `--month {month}` makes it early without a question")
 
 
 def turn_status(home: Home = HOME, as_json: Json = False) -> None:

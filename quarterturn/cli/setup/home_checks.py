@@ -102,9 +102,11 @@ def witnesses(app: Application) -> CheckResult:
         return ok(f"the quorum '{quorum}' has to cosign the log's first head")
     if names := policies.cosigners(app.policy, path.read_bytes()):
         return ok(f"the log's head is cosigned by {', '.join(names)}")
+    is_turning = app.turn_calendar.begun(app.turn_calendar.next()[0])
+    command = f"quarterturn turn run --home {app.home}" if is_turning else "the command that was refused"
     return wrong(
         f"the log's head waits for the quorum '{quorum}', and nothing goes live before it has cosigned",
-        f"quarterturn turn run --home {app.home}, which asks again and names the witnesses that do not answer",
+        f"{command}, which asks again and names the witnesses that do not answer",
     )
 
 

@@ -6,10 +6,13 @@ them. Which role has which scope stands in `quarterturn.accounts.roles`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from functools import cache
 
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
+from starlette.routing import compile_path
 
 from quarterturn.accounts.roles import Scope
 
@@ -113,9 +116,14 @@ def routes_of(app: FastAPI) -> set[tuple[str, str]]:
 
 
 def methods_of(path: str) -> list[str]:
-    """Name the methods of a route, in alphabetical order; HEAD goes with GET."""
-    methods = {method for method, other in ACCESS if other == path}
+    """Return the methods of all routes that a path matches, in alphabetical order; HEAD goes with GET."""
+    methods = {method for method, pattern in _patterns() if pattern.match(path)}
     return sorted(methods | ({"HEAD"} if "GET" in methods else set()))
+
+
+@cache
+def _patterns() -> list[tuple[str, re.Pattern[str]]]:
+    return [(method, compile_path(path)[0]) for method, path in ACCESS]
 
 
 def require_all(app: FastAPI) -> None:

@@ -1,7 +1,7 @@
 """ASGI middleware around every route: rate and size limits, security headers, error handling, request counts.
 
 1. an address that exceeds its rate gets status 429, and every answer says how many requests are left
-2. a body is read to its end before a route sees it; one that is too long is refused
+2. a body is read to its end before a route sees it; one that is too long is refused, and one that breaks off is dropped
 3. every answer has the headers of `SECURITY`; no page runs a script or loads anything from elsewhere
 4. an unexpected exception becomes a problem; its text goes nowhere, and its place into the log
 5. requests are counted by route, method and status, and by nothing that names anybody
@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Unpack
 
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -93,7 +94,10 @@ class Guard:
             refusal = self._refusal(scope, "rate", {"retry-after": str(wait)}, **rate_limit.members(self._rate, wait))
             await refusal(scope, receive, dressed)
             return
-        read = await _read(scope, receive, self._body)
+        try:
+            read = await _read(scope, receive, self._body)
+        except ClientDisconnect:  # half a form may be a whole one that says something else
+            return
         if read is None:
             detail = f"This service takes at most {self._body} bytes in a request body. Send a smaller one."
             limit = problems.Limit(name="body", value=self._body, unit="bytes")
@@ -123,7 +127,11 @@ class Guard:
 
 
 async def _read(scope: Scope, receive: Receive, most: int) -> Receive | None:
-    """Read a request's body, and give what hands it on; None where it is too long."""
+    """Read a request's body, and return what hands it on; None where it is too long.
+
+    Raises:
+        ClientDisconnect: the connection ended, or was closed on a malformed chunk, before the body did.
+    """
     given = dict(scope["headers"])
     if b"content-length" not in given and b"transfer-encoding" not in given:
         return receive  # there is none
@@ -134,7 +142,7 @@ async def _read(scope: Scope, receive: Receive, most: int) -> Receive | None:
     while more:
         message = await receive()
         if message["type"] != "http.request":
-            break
+            raise ClientDisconnect
         body, more = body + message.get("body", b""), message.get("more_body", False)
         if len(body) > most:
             return None

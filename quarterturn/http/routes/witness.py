@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from quarterturn.http.responses.listening import Listening
+from sandbox.strict_http import StrictProtocol
 from vault.errors import VaultError
 from vault.ledger.write.witness import MAX_BODY, TEXT, LocalWitness
 
@@ -53,6 +54,7 @@ def serve(witness: LocalWitness, host: str, port: int, *, ready: Callable[[str],
         create(witness),
         host=host,
         port=port,
+        http=StrictProtocol,
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=PATIENCE,

@@ -218,7 +218,7 @@ class Answers:
             "test-ada",
             home=self.home,
         )
-        self.ask("turn run", home=self.home)
+        self.ask("turn run", "--early", home=self.home)
 
     def _watch(self) -> None:
         month = FIRST.plus(1)

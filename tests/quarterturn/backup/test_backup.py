@@ -322,13 +322,13 @@ def test_a_copy_that_is_older_than_the_signed_head_signs_nothing_and_says_what_t
     new = with_keys(live, tmp_path / "new")
     if elsewhere:
         monkeypatch.setitem(os.environ, "QUARTERTURN_DATABASE", elsewhere)
-    refused = say("turn", "run", "--month", "2026-12", "--home", new)
+    refused = say("turn", "run", "--month", "2026-12", "--early", "--home", new)
     assert refused.code == 8, refused.err
     assert "put back from an older backup. Put the newest copy of the log back" in refused.sentence
     shutil.copytree(live / "public" / "log", new / "public" / "log", dirs_exist_ok=True)
     if elsewhere:
         monkeypatch.setitem(os.environ, "QUARTERTURN_DATABASE", elsewhere)
-    refused = say("turn", "run", "--month", "2026-12", "--home", new)
+    refused = say("turn", "run", "--month", "2026-12", "--early", "--home", new)
     assert refused.code == 8
     assert "Use the newest database; nothing can be promised from an older one" in refused.sentence
     (tmp_path / "before").write_text(before)

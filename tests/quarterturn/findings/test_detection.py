@@ -59,7 +59,7 @@ def test_a_failed_scan_stops_no_turn_and_is_shown_to_maintainers(say, live, monk
         raise ValueError("the goal of a task")
 
     monkeypatch.setattr("rotation.detection.scan_results.Scanner.run", broken)
-    said = say("turn", "run", "--home", live)
+    said = say("turn", "run", "--early", "--home", live)
     assert said.code == 0
     assert "the detectors failed" in said.out
     assert "ValueError" in say("watch", "list", "--home", live).out

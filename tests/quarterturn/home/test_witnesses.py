@@ -133,7 +133,7 @@ def test_a_home_goes_on_with_two_of_three_and_waits_with_one(say: Callable, witn
     assert say("log", "proof", "0", "--home", home, "--json").data["witnesses"] == ["ada", "bob"]
 
     served["cyd"].start()
-    turned = say("turn", "run", "--home", home)
+    turned = say("turn", "run", "--early", "--home", home)
     assert turned.code == 0
     assert set(policy.open(opened(home)[1]).witnesses) == set(KINDS)
     release, key = home / "public" / "releases" / "Historical-2026-12", home / "public" / "log.vkey"

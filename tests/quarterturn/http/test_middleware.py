@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
+
 import pytest
 
-from quarterturn.http.responses.access import ACCESS
+from quarterturn.http.responses.access import ACCESS, methods_of
 from quarterturn.http.responses.html import PAGE
-from quarterturn.http.responses.middleware import SECURITY
+from quarterturn.http.responses.middleware import SECURITY, Guard
 from quarterturn.http.responses.problems import KINDS, PROBLEMS
+from quarterturn.http.responses.rate_limit import Rate
 
 pytestmark = pytest.mark.slow
 
@@ -123,12 +127,40 @@ def test_not_found_is_a_page_for_a_browser_and_a_problem_for_a_program(site, pro
     assert problem(site.get("/tasks/t-nosuch", headers=browser)) == "not-found", "of what programs ask, a problem"
 
 
-def test_not_found_and_not_allowed_are_problems_too(site, problem):
+def test_not_found_is_a_problem_too(site, problem):
     assert problem(site.get("/nowhere")) == "not-found"
-    said = site.ask("DELETE", "/tasks")
-    assert (problem(said), said.headers["allow"]) == ("method-not-allowed", "GET, HEAD")
-    said = site.ask("PUT", "/admin/tokens", "maintainer")
-    assert (problem(said), said.headers["allow"]) == ("method-not-allowed", "GET, HEAD, POST")
+
+
+def test_every_route_names_its_methods_to_whoever_uses_another(site, problem):
+    for path in {path for _, path in ACCESS}:
+        said = site.ask("PATCH", path)
+        assert (path, problem(said), said.headers["allow"]) == (path, "method-not-allowed", ", ".join(methods_of(path)))
+    assert site.ask("DELETE", "/tasks").headers["allow"] == "GET, HEAD"
+    assert site.ask("PUT", "/admin/tokens", "maintainer").headers["allow"] == "GET, HEAD, POST"
+
+
+def test_a_body_that_breaks_off_reaches_no_route():
+    routed = []
+
+    async def route(scope, receive, send):
+        routed.append(await receive())
+
+    messages = [
+        {"type": "http.request", "body": b"note=it was not", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+
+    async def receive():
+        return messages.pop(0)
+
+    async def send(message):
+        routed.append(message)
+
+    headers = [(b"transfer-encoding", b"chunked")]
+    scope = {"type": "http", "method": "POST", "path": "/mine", "headers": headers, "client": ("192.0.2.1", 1)}
+    guard = Guard(route, Rate(9, lambda: 0.0), 999, Counter(), lambda *_: None)
+    asyncio.run(guard(scope, receive, send))
+    assert (routed, messages) == ([], [])
 
 
 def test_a_server_error_is_a_problem_without_its_message(site, problem, monkeypatch, caplog):

@@ -45,7 +45,7 @@ def test_the_trace_of_a_run_that_the_turn_closed_is_there(site):
     run = house.official.open(ADA, Box(), noted=lambda session, number: house.queue.opened(claim, number, session))
     for task in serve_tasks(house.run_tasks, run)[:20]:
         house.run_tasks.record(run, outcome(task, passed=True))
-    house.monthly_turns.make(FIRST, lambda _: None)
+    house.monthly_turns.make(FIRST, lambda _: None, early=True)
     house.queue.finish(claim, None)
     assert site.get(f"/runs/{made.id}", ada).status_code == 200
 
@@ -55,7 +55,7 @@ def test_a_published_trace_grows_only_when_its_owner_publishes_again(turned, sto
     stock(house, 4, first=100)
     made, _ = submitted(house, 1)
     first = turned.ask("PUT", f"/runs/{made.id}/publication", ada).json()["trace"]["tasks"]
-    house.monthly_turns.make(SECOND, lambda _: None)
+    house.monthly_turns.make(SECOND, lambda _: None, early=True)
     assert turned.get(f"/runs/{made.id}").json()["trace"]["tasks"] == first
     later = turned.ask("PUT", f"/runs/{made.id}/publication", ada).json()["trace"]["tasks"]
     assert len(later) > len(first)
@@ -65,7 +65,7 @@ def test_a_published_trace_grows_only_when_its_owner_publishes_again(turned, sto
 def test_a_withdrawal_that_another_run_completes_leaves_the_figures_of_all_months(turned, monkeypatch, stock):
     house = turned.house
     stock(house, 4, first=100)
-    house.monthly_turns.make(SECOND, lambda _: None)
+    house.monthly_turns.make(SECOND, lambda _: None, early=True)
     task = house.months.cohorts("live")[0].tasks[0]
     with monkeypatch.context() as patch:
         patch.setattr(type(house.ledger), "publish", lambda _: (_ for _ in ()).throw(Unavailable("no witness")))

@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from ...patience import PATIENCE
+from ...smuggling import REFUSED, spoken
 
 pytestmark = pytest.mark.slow
 
@@ -37,6 +38,7 @@ def test_a_submission_from_first_to_last_over_a_socket(started):
         said = client.post("/submissions", content=(b" " * 50_000 for _ in range(3)))
         assert (said.status_code, said.json()["code"]) == (413, "too-large")
         assert "server" not in said.headers
+    assert REFUSED.fullmatch(spoken(url)), "one answer, and the connection is closed"
     process.send_signal(signal.SIGINT)
     rest = process.stderr.read()
     assert process.wait(PATIENCE) == 130

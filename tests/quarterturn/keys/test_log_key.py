@@ -81,7 +81,7 @@ def test_a_process_with_the_old_key_signs_nothing(live: Path, say: Callable) -> 
 @pytest.mark.slow
 def test_a_release_across_the_change_is_proved_with_both_keys(live: Path, say: Callable, tmp_path: Path) -> None:
     assert say("log", "change-key", "--as", "ada", "--home", live).code == 0
-    assert say("turn", "run", "--home", live).code == 0
+    assert say("turn", "run", "--early", "--home", live).code == 0
     release, old = live / "public" / "releases" / "Historical-2026-12", tmp_path / "old.vkey"
     assert say("audit", release, "--key", live / "public" / "log.vkey").code == 0
     old.write_text(keys(live)[0])
@@ -127,7 +127,7 @@ def test_a_backup_of_before_the_change_is_restored_with_the_newest_keys_and_sign
     assert keys(again) == keys(live)
     shutil.copytree(live / "keys", again / "keys", dirs_exist_ok=True)
     assert say("task", "list", "--home", again).code == 0
-    for words in (("turn", "run"), ("log", "change-key", "--as", "ada")):
+    for words in (("turn", "run", "--early"), ("log", "change-key", "--as", "ada")):
         stopped = say(*words, "--home", again)
         assert stopped.code == 8
         assert "do not reach there" in stopped.sentence

@@ -248,7 +248,7 @@ def test_without_the_lock_it_reports_that_another_process_turns(at, say, live):
         assert (len(months(house)), posted_keys(house)) == (1, [])
         with pytest.raises(Unavailable, match="another process is turning this home"), other.monthly_turns.alone():
             pass
-        assert say("turn", "run", "--month", "2026-12", "--home", live).code == 6
+        assert say("turn", "run", "--month", "2026-12", "--early", "--home", live).code == 6
 
 
 @pytest.mark.both_databases

@@ -7,12 +7,14 @@ import signal
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from quarterturn.app import Application
+from quarterturn.errors import Refused
 from rotation.calendar import Month
 from rotation.turn.turn import STEPS
 from sandbox.boxes.box import Program
@@ -24,6 +26,7 @@ from vault.ledger.statements.leaf import Statement
 
 from ...terminals import environment, on_a_terminal
 from ..children import Child, die
+from ..conftest import listed
 
 pytestmark = pytest.mark.slow
 
@@ -63,7 +66,7 @@ def test_the_status_names_the_submitters_whose_runs_want_looking_into(say, live)
 
 def test_the_second_turn_retires_a_quarter_and_publishes_it(say, live):
     assert say("turn", "plan", "--home", live).out.startswith("The turn of 2026-12: cohort-2026-12 retires (6 tasks)")
-    turned = say("turn", "run", "--month", "2026-12", "--home", live, "--json").data
+    turned = say("turn", "run", "--month", "2026-12", "--early", "--home", live, "--json").data
     release = live / "public" / "releases" / "Historical-2026-12"
     assert turned["live"] == 24
     assert turned["release"] == str(release)
@@ -141,15 +144,44 @@ def test_a_turn_that_is_killed_again_and_again_is_finished_once(live, say):
     assert say("turn", "run", "--month", "2026-12", "--home", live).code == 4
 
 
-def test_a_turn_before_it_is_due_asks_on_a_terminal_and_says_so_elsewhere(stocked, say):
+def test_a_live_month_that_is_not_over_is_turned_by_a_word_of_its_own_alone(stocked, say):
     settings = stocked / "quarterturn.toml"
     settings.write_text(settings.read_text().replace('"2026-12"', '"2098-12"'))
-    first = say("turn", "run", "--home", stocked)
-    assert (first.code, "early" in first.err) == (0, False), "the first turn retires nothing"
-    before = say("turn", "status", "--home", stocked, "--json").data
-    code, shown = on_a_terminal(QUARTERTURN, "turn", "run", "--home", stocked, env=environment(), typed=b"n\n")
-    assert code == 4
-    assert "the turn of 2098-12 is due on 2099-01-01 at 00:00 UTC" in shown
-    assert "`--month 2098-12` makes it early" in shown
-    assert say("turn", "status", "--home", stocked, "--json").data == before
-    assert "it is made early" in say("turn", "run", "--home", stocked).err
+    assert say("turn", "run", "--home", stocked).code == 0, "the first turn retires nothing"
+    before, files = say("turn", "status", "--home", stocked, "--json").data, listed(stocked)
+    sentence = (
+        "2098-12 is live until 2099-01-01 at 00:00 UTC, so nothing was changed: `quarterturn turn run --early` ends it "
+        "now and for good, and publishes 6 tasks of cohort-2098-12, with all results on them"
+    )
+    for words in ((), ("--month", "2098-12")):
+        refused = say("turn", "run", *words, "--home", stocked)
+        assert (refused.code, sentence in refused.sentence) == (8, True), refused.err
+    code, shown = on_a_terminal(QUARTERTURN, "turn", "run", "--home", stocked, env=environment(), typed=b"y\n")
+    assert (code, "--early" in shown, "[y/N]" in shown) == (8, True, False), "nothing is asked"
+    assert (say("turn", "status", "--home", stocked, "--json").data, listed(stocked)) == (before, files)
+    assert say("turn", "run", "--early", "--home", stocked, "--json").data["month"] == "2098-12"
+
+
+LAST_SECOND = datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("moment", "is_refused"),
+    [
+        (LAST_SECOND, True),
+        (LAST_SECOND + timedelta(seconds=1), False),
+        (datetime(2027, 1, 1, 0, 30, tzinfo=timezone(timedelta(hours=1))), True),
+        (datetime(2026, 12, 31, 19, 0, tzinfo=timezone(timedelta(hours=-5))), False),
+    ],
+    ids=["last second", "first second", "new year in the east", "old year in the west"],
+)
+def test_a_month_is_over_with_its_last_second_in_utc(moment, is_refused, live):
+    with contextlib.closing(Application(live, None, now=lambda: moment)) as house:
+        refusal = pytest.raises(Refused, match="--early") if is_refused else contextlib.nullcontext()
+        with refusal:
+            house.turn_calendar.require_over(Month.parse("2026-12"))
+
+
+def test_a_turn_that_was_begun_is_never_early(begun):
+    with contextlib.closing(Application(begun, None, now=lambda: LAST_SECOND.replace(year=2020))) as house:
+        house.turn_calendar.require_over(Month.parse("2026-12"))

@@ -17,6 +17,7 @@ from sandbox.endpoint.callbacks import Callbacks
 from sandbox.errors import Lost, Malformed, Unavailable
 
 from ...patience import PATIENCE, until
+from ...smuggling import REFUSED, spoken
 from ..builders import first_of
 
 pytestmark = pytest.mark.slow
@@ -70,7 +71,7 @@ def test_every_other_way_says_the_same_and_hears_no_body(callbacks, gateway, tmp
         other = token[:-1] + ("A" if token[-1] != "A" else "B")
         paths = [
             f"/run/{ended}/mcp", f"/run/{other}/mcp", f"/run/{token.lower()}x/mcp", f"/run/{token[:-1]}/mcp",
-            f"/run/{token}/solution", f"/run/{token}/mcp/", f"/run/{token}/mcp/../solution", f"/run/{token}/",
+            f"/run/{token}/solution", f"/run/{token}/task/", f"/run/{token}/mcp/../solution", f"/run/{token}/",
             f"/run/{token}", f"/run/{token}/%6dcp", f"/RUN/{token}/mcp", "/run//mcp", "/", "/task", f"/{token}/mcp",
         ]  # fmt: skip
         said = {str(call(callbacks, path, b"x" * 100)) for path in paths}
@@ -90,6 +91,7 @@ def test_a_token_opens_its_own_run_and_no_other(callbacks, gateway, tmp_path):
         callbacks.forget(tokens[1])
         assert call(callbacks, f"/run/{tokens[1]}/answer", b"replayed")[0] == 404
         assert call(callbacks, f"/run/{tokens[0]}/answer", b"first")[0] == 200
+        assert REFUSED.fullmatch(spoken(f"http://127.0.0.1:{callbacks.port}"))
     assert [body for _, body in one.requests] == [b"first"]
     assert [body for _, body in two.requests] == [b"second"]
 

@@ -25,7 +25,7 @@ TOOLS += ["sqlite.list_tables", "git.git_log"]
 OLD_PYTHON = Path(sys.prefix) / "world/python/sqlite/bin/python"
 OLD_CLIENT = """
 import anyio, httpx, json, sys
-from mcp import ClientSession
+from mcp import ClientSession, McpError
 from mcp.client.streamable_http import streamablehttp_client
 
 def factory(headers=None, timeout=None, auth=None):
@@ -38,7 +38,15 @@ async def main():
             tools = [tool.name for tool in (await session.list_tools()).tools]
             good = await session.call_tool("sqlite__list_tables", {})
             bad = await session.call_tool("made__up", {})
-    print(json.dumps({"tools": tools, "good": good.isError, "bad": bad.isError, "text": good.content[0].text}))
+            refused = []
+            for arguments in ({"a": "x" * 2**21}, {"a": json.loads("[" * 200 + "]" * 200)}):
+                try:
+                    await session.call_tool("sqlite__list_tables", arguments)
+                except McpError as error:
+                    refused.append(error.error.message)
+            again = await session.call_tool("sqlite__list_tables", {})
+    said = {"tools": tools, "good": good.isError, "bad": bad.isError, "text": good.content[0].text}
+    print(json.dumps({**said, "refused": refused, "again": again.isError}))
 
 anyio.run(main)
 """
@@ -103,6 +111,7 @@ def test_a_client_of_the_line_before_works_unchanged(gateway):
     said = json.loads(done.stdout)
     assert said["tools"] == [tool.replace(".", "__") for tool in TOOLS]
     assert (said["good"], said["bad"], said["text"]) == (False, True, "[]")
+    assert ["bytes" in said["refused"][0], "deeper" in said["refused"][1], said["again"]] == [True, True, False]
     assert running.finish(PATIENCE).unlisted == 1
 
 
