@@ -30,15 +30,19 @@ def main() -> None:
     disable_core_dumps()
     answer = os.dup(1)
     os.dup2(2, 1)
-    request = json.loads(sys.stdin.buffer.read())
+    document = answered(json.loads(sys.stdin.buffer.read()))
+    os.write(answer, json.dumps(document).encode())
+
+
+def answered(request: Mapping[str, Any]) -> dict[str, str]:
+    """Carry out a request; a failure is an answer too."""
     try:
-        document = {"open": _open, "seal": _seal}[request["do"]](request)
+        return {"open": _open, "seal": _seal}[request["do"]](request)
     except VaultError as error:
-        document = {"error": type(error).__name__, "sentence": str(error)}
+        return {"error": type(error).__name__, "sentence": str(error)}
     except Exception as error:  # a foreign library: whatever it raises is one sentence without what it was given
         sentence = f"The module {request['lock']['module']} cannot be used: {type(error).__name__}."
-        document = {"error": "Unavailable", "sentence": sentence}
-    os.write(answer, json.dumps(document).encode())
+        return {"error": "Unavailable", "sentence": sentence}
 
 
 def _open(request: Mapping[str, Any]) -> dict[str, str]:
