@@ -48,7 +48,7 @@ GATES = {
     "mcp": ("sandbox.gateway", "sandbox.kinds.postgres.backend", "sandbox.servers"),
     "mcp_types": ("sandbox.gateway", "sandbox.kinds.postgres.backend", "sandbox.servers"),
     "numpy": ("rotation.detection",),
-    "pkcs11": ("vault.keys.locks.pkcs11",),
+    "pkcs11": ("vault.keys.locks.pkcs11_process",),
     "pyarrow": ("quarterturn.export.parquet",),
     "pyrage": ("vault.keys.locks.custodians",),
     "rfc8785": ("vault.canonical",),

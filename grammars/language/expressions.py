@@ -1,6 +1,7 @@
 """Expressions of grammar files: CEL (Common Expression Language), compiled once, evaluated over the names of one draw.
 
-CEL has no loops, no side effects and no clock, so a draw depends on nothing but its random source.
+CEL has no loops, no side effects and no clock, so a draw depends on nothing but its random source. What an expression
+may cost is counted (`grammars.language.cost`): grammars are imported, and drawn from in a process that holds keys.
 The functions are those of `cel.stdlib` (cel-go's extension libraries) and of `grammars.language.functions`.
 """
 
@@ -9,16 +10,17 @@ from __future__ import annotations
 import logging
 import re
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
 import cel
-from cel.stdlib import STDLIB_FUNCTIONS, add_stdlib_to_context
+from cel.stdlib import STDLIB_FUNCTIONS
 
 from grammars.errors import Malformed
+from grammars.language.cost import MAX_CHARACTERS, Meter, Shape, TooCostly, metered, weight
 from grammars.language.functions import FUNCTIONS
 
 # The CEL package logs what a failing function was given; drawn values may be part of a private task.
@@ -37,7 +39,8 @@ _TEXT_CALL_OR_PATH = re.compile(rf"{_TEXT}|(?<![\w.])(?:(?P<made>{_CALL})|(?P<pa
 _ROUNDS = re.compile(rf"(?P<items>{_PATH.pattern})\.(?P<macro>filter|map)\((?P<name>[a-z]\w*), (?P<body>.*)\)")
 # `has` tests whether a field exists; triple and raw quotes are not parsed here; `path__` is our own prefix.
 _LEFT_AS_WRITTEN = re.compile(r"has\(|\'\'\'|\"\"\"|\b[rRbB]{1,2}['\"]|\bpath__")
-_NATIVE = {"size", "contains", "startsWith", "endsWith", "matches", "string", "int", "uint", "double", "bytes", "type"}
+# Without `matches`: what a regular expression costs is not counted.
+_NATIVE = {"size", "contains", "startsWith", "endsWith", "string", "int", "uint", "double", "bytes", "type"}
 _NATIVE |= {"dyn", "has", "range"}
 _NOT_NAMES = {name.split(".")[0] for name in STDLIB_FUNCTIONS if "." in name} | {"int", "string", "bool", "double"}
 KNOWN_FUNCTIONS = _NATIVE | {name.split(".")[-1] for name in STDLIB_FUNCTIONS} | set(FUNCTIONS)
@@ -53,12 +56,13 @@ Path: TypeAlias = "tuple[str | int | Path, ...]"
 class FunctionCall:
     """A call of one of our functions, of `size` or of `slice`; its arguments are paths, constants or nested calls."""
 
+    name: str
     function: Callable[..., Any]
     arguments: tuple[Path | FunctionCall | str | int, ...]
 
     def value(self, scope: Scope) -> Any:
         """Evaluate the call."""
-        return self.function(
+        return metered(self.name, self.function, scope.meter)(
             *(argument if isinstance(argument, str | int) else _value(argument, scope) for argument in self.arguments)
         )
 
@@ -101,7 +105,9 @@ class Scope:
         self._converted: set[str] = set()
         self._paths: Mapping[str, Path | FunctionCall] = {}
         self._kept: dict[Expression, Any] = {}
-        self._context = _context()
+        self._taken, self._shape = 0, Shape()
+        self.meter = Meter()
+        self._context = _context(self.meter)
         scope = weakref.ref(self)  # the collector does not see through CEL's context: a circle would never be freed
         self._context.set_variable_resolver(lambda name: _resolve(scope, name))
 
@@ -116,6 +122,15 @@ class Scope:
             self._converted.discard(name)
             self._kept = {expression: known for expression, known in self._kept.items() if name not in expression.names}
         self._values[name] = value
+
+    def charge(self, steps: int, where: str) -> None:
+        """Count values that are to be drawn or repeated.
+
+        Raises:
+            Malformed: they are more than a draw may have.
+        """
+        if not self.meter.take(steps):
+            raise Malformed(f"{where}: it costs more than a draw may")
 
     @contextmanager
     def inside(self, **names: Any) -> Iterator[None]:
@@ -135,22 +150,45 @@ class Scope:
             self._kept[expression] = compute()
         return self._kept[expression]
 
-    def execute(self, program: Any, names: Iterable[str], paths: Mapping[str, Path | FunctionCall]) -> Any:
-        """Run a compiled program with these names, and with the placeholder names that stand for these paths."""
+    def execute(self, expression: Expression, *, as_written: bool = False) -> Any:
+        """Run a compiled program, with placeholder names for its paths or as it was written.
+
+        Raises:
+            TooCostly: it takes in more than it may.
+        """
+        program = cel.compile(expression.source) if as_written else expression.program
+        names = expression.names if as_written else expression.whole
+        self._paths = {} if as_written else expression.paths
+        self._shape, self._taken = expression.shape, len(expression.source) // 2  # of a source's own constants
         for name in names:
             if isinstance(self._values.get(name), list | dict) and name not in self._converted:
+                self.meter.charge(weight(self._values[name]))
                 self._context.add_variable(name, self._values[name])
                 self._converted.add(name)
-        self._paths = paths
-        return program.execute(self._context)
+        value = program.execute(self._context)
+        if self.meter.is_spent:
+            raise TooCostly(expression.source)
+        return value
 
     def resolve(self, name: str) -> Any:
-        """Resolve a name for CEL; None if CEL has the value already, or if there is no such name."""
+        """Resolve a name for CEL; None if CEL has the value already, or if there is no such name.
+
+        CEL takes an exception for None. So once the limit is reached a name is 0, over which no macro goes any further.
+        """
+        if self.meter.is_spent:
+            return 0
+        value: Any = None
         if name in self._paths:
-            return _value(self._paths[name], self)
-        if name in self._block:
-            return self._block[name]
-        return None if name in self._converted else self._values.get(name)
+            value = _value(self._paths[name], self)
+        elif name in self._block:
+            value = self._block[name]
+        elif name not in self._converted:
+            value = self._values.get(name)
+        steps = weight(self._values[name] if value is None and name in self._converted else value)
+        self._taken += steps
+        if not self._shape.permits(self._taken):
+            self.meter.end()
+        return value if self.meter.take(steps) else 0
 
 
 def _resolve(scope: weakref.ref[Scope], name: str) -> Any:
@@ -158,11 +196,10 @@ def _resolve(scope: weakref.ref[Scope], name: str) -> Any:
     return None if outer is None else outer.resolve(name)
 
 
-def _context() -> Any:
+def _context(meter: Meter) -> Any:
     context = cel.Context()
-    add_stdlib_to_context(context)
-    for name, function in FUNCTIONS.items():
-        context.add_function(name, function)
+    for name, function in {**STDLIB_FUNCTIONS, **FUNCTIONS}.items():
+        context.add_function(name, metered(name, function, meter))
     return context
 
 
@@ -179,6 +216,7 @@ class Expression:
         paths: the paths and calls in it, by the placeholder names that stand for them in the program.
         whole: the names that the program uses directly.
         program: the compiled program.
+        shape: what its macros can make of the values that it takes in.
     """
 
     source: str
@@ -189,18 +227,27 @@ class Expression:
     paths: Mapping[str, Path | FunctionCall] = field(repr=False)
     whole: frozenset[str] = field(repr=False)
     program: Any = field(repr=False)
+    shape: Shape = field(repr=False)
 
     @classmethod
     def parse(cls, source: Any, where: str) -> Expression:
         """Compile.
 
         Raises:
-            Malformed: it is not valid CEL, or calls a function that does not exist.
+            Malformed: it is not valid CEL, is too long or too deep, or calls a function that does not exist.
         """
         if not isinstance(source, str) or not source.strip():
             raise Malformed(f"{where}: a CEL expression is expected here, in quotes")
+        if len(source) > MAX_CHARACTERS:
+            raise Malformed(
+                f"{where}: the expression {source[:40]!r}… is longer than {MAX_CHARACTERS} characters: name a part of "
+                "it under `let`"
+            )
         try:
+            shape = Shape.of(re.sub(_TEXT, '""', source))
             program = cel.compile(source)
+        except TooCostly as error:
+            raise Malformed(f"{where}: {source!r}: {error}") from None
         except ValueError as error:
             raise Malformed(f"{where}: {source!r} is no CEL expression: {_first_line(error)}") from None
         unknown = [name for name in program.functions() if name[:1].isalpha() and name not in KNOWN_FUNCTIONS]
@@ -211,20 +258,23 @@ class Expression:
         shorter, paths = _with_names_for_paths(source, names)
         program = cel.compile(shorter) if paths else program
         variables = frozenset(program.variables()) - bound - _NOT_NAMES - set(paths)
-        return cls(
-            source, where, names, _steps(source, names), _rounds(source, names, where), paths, variables, program
-        )
+        steps, rounds = _steps(source, names), _rounds(source, names, where)
+        return cls(source, where, names, steps, rounds, paths, variables, program, shape)
 
     def evaluate(self, scope: Scope) -> Any:
         """Give the value.
 
         Raises:
-            Malformed: it cannot be evaluated over these names. The message quotes the expression and no drawn value.
+            Malformed: it cannot be evaluated over these names, or costs more than the draw may. The message quotes the
+                expression and no drawn value.
         """
         try:
-            return _look_up(self.path, scope) if self.path else scope.kept(self, partial(self._execute, scope))
-        except (RuntimeError, TypeError, ValueError, LookupError, ArithmeticError) as error:
-            raise Malformed(f"{self.where}: {self.source!r} cannot be evaluated: {_reason(error)}") from None
+            value = _look_up(self.path, scope) if self.path else scope.kept(self, partial(self._execute, scope))
+            scope.meter.charge(weight(value))
+        except (TooCostly, RuntimeError, TypeError, ValueError, LookupError, ArithmeticError) as error:
+            why = "costs more than a draw may" if scope.meter.is_spent else f"cannot be evaluated: {_reason(error)}"
+            raise Malformed(f"{self.where}: {self.source!r} {why}") from None
+        return value
 
     def _execute(self, scope: Scope) -> Any:
         try:
@@ -232,9 +282,11 @@ class Expression:
                 return _ordered(self.rounds.value(scope))
             if not self.whole and len(self.paths) == 1 and self.program.source in self.paths:
                 return _ordered(_value(self.paths[self.program.source], scope))
-            return _ordered(scope.execute(self.program, self.whole, self.paths))
+            return _ordered(scope.execute(self))
         except _FAILURES:  # the expression as it was written tells best why
-            return _ordered(scope.execute(cel.compile(self.source), self.names, {}))
+            if scope.meter.is_spent:
+                raise
+            return _ordered(scope.execute(self, as_written=True))
 
 
 def _steps(source: str, names: frozenset[str]) -> Path:
@@ -300,7 +352,7 @@ def _call(source: str, names: frozenset[str]) -> FunctionCall | None:
     arguments = tuple(read for node in written if (read := _argument(node, names)) is not None)
     known: Mapping[str, Callable[..., Any]]
     known = {**FUNCTIONS, "size": _size, "slice": STDLIB_FUNCTIONS["slice"], "map": _field_of_each}
-    return FunctionCall(known[function], arguments) if len(arguments) == len(written) else None
+    return FunctionCall(function, known[function], arguments) if len(arguments) == len(written) else None
 
 
 def _argument(source: str, names: frozenset[str]) -> Path | FunctionCall | str | int | None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from grammars.errors import Malformed
+from grammars.language.cost import weight
 from grammars.language.expressions import Expression, Scope
 
 Node: TypeAlias = Any  # a value whose expressions are compiled: Expression, Text, Repeat, Constant, or JSON of them
@@ -56,6 +57,7 @@ class Constant:
 class Repeat:
     """A list member with `each` or `when`, which expands to zero or more members."""
 
+    where: str
     items: Expression | None
     name: str
     when: Expression | None
@@ -69,7 +71,9 @@ class Repeat:
         for item in items:
             with scope.inside(**({self.name: item} if self.items else {})):
                 if self.when is None or holds(self.when, scope):
-                    yield from fill(self.body, scope)
+                    members = fill(self.body, scope)
+                    scope.charge(weight(members), self.where)
+                    yield from members
 
 
 def holds(condition: Expression, scope: Scope) -> bool:
@@ -112,6 +116,7 @@ def _compile_member(item: Any, where: str) -> Node:
     if not isinstance(body, list):
         raise Malformed(f"{where}.do: a list is expected here")
     return Repeat(
+        where=where,
         items=Expression.parse(item["each"], f"{where}.each") if "each" in item else None,
         name=str(item.get("as", "it")),
         when=Expression.parse(item["when"], f"{where}.when") if "when" in item else None,

@@ -174,6 +174,7 @@ class Words(Range):
     def draw(self, dice: Random, scope: Scope) -> Drawn:
         """Draw a text."""
         number = between(self.count.at(scope), dice, self.count.where)
+        scope.charge(number.value, self.count.where)
         text = " ".join(dice.choice(self.words) for _ in range(number.value))
         return Drawn(text, number.bits + number.value * math.log2(len(self.words)))
 

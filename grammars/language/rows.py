@@ -47,6 +47,7 @@ class Rows(Range):
             Malformed: no more different values could be found for a unique column.
         """
         number = between(self.count.at(scope), dice, self.count.where)
+        scope.charge(number.value, self.count.where)
         rows: list[dict[str, Any]] = []
         taken: dict[str, set[Any]] = {column: set() for column in self.unique}
         bits = number.bits

@@ -87,7 +87,8 @@ class NewCommand:
 def _asked(command: Sequence[str], verb: str, question: Mapping[str, str], wanted: str, limit: float) -> bytes:
     """Run a command, and give the one field of its answer."""
     what = f"command {command[0]} {verb}"
-    code, answer = _run([*command, verb], canonical(question) + b"\n", limit, what)
+    environment = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    code, answer = run([*command, verb], canonical(question) + b"\n", limit, what, environment)
     if code:
         kind, sentence = EXITS.get(code, (Unavailable, f"it ended with code {code}"))
         raise kind(f"The {what} did not do it: {sentence}.")
@@ -98,8 +99,15 @@ def _asked(command: Sequence[str], verb: str, question: Mapping[str, str], wante
         raise Malformed(f"The answer of the {what} is malformed at $.{wanted}: it must be base64.") from None
 
 
-def _run(words: Sequence[str], question: bytes, limit: float, what: str) -> tuple[int, bytes]:
-    environment = {name: os.environ[name] for name in INHERITED if name in os.environ}
+def run(
+    words: Sequence[str], question: bytes, limit: float, what: str, environment: Mapping[str, str]
+) -> tuple[int, bytes]:
+    """Start a program, give it a question, and return its exit code and its answer.
+
+    Raises:
+        Unavailable: it cannot be started, or does not answer in time.
+        Malformed: its answer is too long.
+    """
     try:
         process = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, cwd="/", start_new_session=True

@@ -2,31 +2,35 @@
 
 The token is asked once for each opening of the ring, and never for a task: tokens do a few hundred operations a second.
 The document names the module, the token, and the key by label and id; the PIN is asked for. A key that is found under
-the label is used only if the token will not give it away.
+the label is used only if the token will not give it away. The module is loaded by a process of its own
+(`vault.keys.locks.pkcs11_process`), which gets the PIN and the root key on its standard input and nothing else.
 
     sealed = nonce (12) || AES-256-GCM(the token's key, nonce, root key, context)
 """
 
 from __future__ import annotations
 
+import base64
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
-from vault.errors import Broken, Locked, Refused, Unavailable, VaultError
-from vault.keys.locks.lock import NONCE_SIZE, Document, Maker, context, raw, text
+from vault.canonical import canonical, parse_object
+from vault.errors import Broken, Locked, Malformed, Refused, Unavailable, VaultError
+from vault.keys.locks.command import TIME_LIMIT, run
+from vault.keys.locks.lock import NONCE_SIZE, ROOT_SIZE, Document, Maker, text
 
-try:
-    import pkcs11
-    from pkcs11 import Attribute, GCMParams, KeyType, Mechanism, MechanismFlag, ObjectClass, Session
-except ImportError:
+if find_spec("pkcs11") is None:
     message = "A hardware token needs the package python-pkcs11: install quarterturn[hsm]."
-    raise Unavailable(message) from None
+    raise Unavailable(message)
 
-ID_SIZE, KEY_BITS, TAG_BITS = 8, 256, 128
+ID_SIZE, TAG_SIZE = 8, 16
+PROCESS = (sys.executable, "-I", "-m", "vault.keys.locks.pkcs11_process")
+ERRORS: Mapping[str, type[VaultError]] = {kind.__name__: kind for kind in (Broken, Locked, Refused, Unavailable)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +42,8 @@ class Pkcs11:
 
     def open(self, lock: Mapping[str, Any], ring: str) -> bytes:
         """Have the token decrypt a root key."""
-        sealed = raw(lock)
-        with _session(lock["module"], lock["token"], self.pin) as session:
-            key = _key(session, lock["key"], bytes.fromhex(lock["key_id"]))
-            try:
-                return bytes(key.decrypt(sealed[NONCE_SIZE:], **_gcm(sealed[:NONCE_SIZE], context(lock, ring))))
-            except pkcs11.PKCS11Error:
-                raise Broken(
-                    f"The token '{lock['token']}' does not decrypt the ring's root key: the file was changed, or the "
-                    f"token holds another key '{lock['key']}'."
-                ) from None
+        (root,) = _asked({"do": "open", "lock": dict(lock), "ring": ring, "pin": self.pin}, "root")
+        return _bytes(root, ROOT_SIZE, lock["module"])
 
     def again(self, lock: Mapping[str, Any]) -> Maker:
         """Give the sealer that uses the same key of the same token."""
@@ -79,69 +75,39 @@ class NewPkcs11:
         Raises:
             Refused: the key that is there could leave the token.
         """
-        with _session(str(self.module), self.token, self.pin, write=True) as session:
-            key = self._found_or_made(session)
-            lock = {
-                "name": name,
-                "kind": self.kind,
-                "module": str(self.module),
-                "token": self.token,
-                "key": self.key,
-                "key_id": bytes(key[Attribute.ID]).hex(),
-            }
-            nonce = self.entropy(NONCE_SIZE)
-            sealed = nonce + bytes(key.encrypt(root, **_gcm(nonce, context(lock, ring))))
-            return {**lock, "sealed": text(sealed)}
-
-    def _found_or_made(self, session: Session) -> Any:
-        try:
-            key = _key(session, self.key)
-        except pkcs11.NoSuchKey:
-            return session.generate_key(
-                KeyType.AES,
-                KEY_BITS,
-                id=self.entropy(ID_SIZE),
-                label=self.key,
-                store=True,
-                capabilities=MechanismFlag.ENCRYPT | MechanismFlag.DECRYPT,
-                template={Attribute.SENSITIVE: True, Attribute.EXTRACTABLE: False},
-            )
-        if not key[Attribute.NEVER_EXTRACTABLE] or not key[Attribute.ALWAYS_SENSITIVE]:
-            raise Refused(f"The key '{self.key}' of the token '{self.token}' can leave it: name another with --key.")
-        return key
+        lock = {"name": name, "kind": self.kind, "module": str(self.module), "token": self.token, "key": self.key}
+        fresh = {"nonce": text(self.entropy(NONCE_SIZE)), "new_id": text(self.entropy(ID_SIZE))}
+        asked = {"do": "seal", "lock": lock, "ring": ring, "pin": self.pin, "root": text(root), **fresh}
+        key_id, sealed = _asked(asked, "key_id", "sealed")
+        encrypted = _bytes(sealed, NONCE_SIZE + ROOT_SIZE + TAG_SIZE, lock["module"])
+        if root in encrypted:
+            raise Broken(f"The module {self.module} gave the root key back as it was.")
+        return {**lock, "key_id": key_id, "sealed": text(encrypted)}
 
 
-def _key(session: Session, label: str, key_id: bytes | None = None) -> Any:
-    return session.get_key(object_class=ObjectClass.SECRET_KEY, key_type=KeyType.AES, label=label, id=key_id)
+def _asked(request: Mapping[str, Any], *wanted: str) -> list[str]:
+    """Have the process carry out a request, and return these fields of its answer.
+
+    Its environment is ours, because modules find their configuration there; the command line takes its own secrets out.
+    """
+    what = f"module {request['lock']['module']}"
+    code, answer = run(PROCESS, canonical(request), TIME_LIMIT, what, os.environ)
+    if code:
+        raise Unavailable(f"The {what} ended its process with code {code}.")
+    document = parse_object(answer, f"the answer of the {what}")
+    if "error" in document:
+        raise ERRORS.get(str(document["error"]), Unavailable)(str(document.get("sentence")))
+    fields = [document.get(name) for name in wanted]
+    if not all(isinstance(value, str) for value in fields):
+        raise Malformed(f"The answer of the {what} lacks {' or '.join(wanted)}.")
+    return [str(value) for value in fields]
 
 
-def _gcm(nonce: bytes, bound: bytes) -> dict[str, Any]:
-    return {"mechanism": Mechanism.AES_GCM, "mechanism_param": GCMParams(nonce, bound, TAG_BITS)}
-
-
-@contextmanager
-def _session(module: str, token: str, pin: str, *, write: bool = False) -> Iterator[Session]:
-    """Open a session on a token and close it at the end; driver errors become our own errors."""
-    where = f"token '{token}' of {module}"
+def _bytes(encoded: str, size: int, module: str) -> bytes:
     try:
-        library = pkcs11.lib(module)
-        try:
-            with library.get_token(token_label=token).open(rw=write, user_pin=pin) as session:
-                yield session
-        finally:
-            library.finalize()  # a process that is forked later inherits no session
-    except VaultError:
-        raise
-    except (pkcs11.PinIncorrect, pkcs11.PinInvalid, pkcs11.PinLenRange):
-        raise Locked(f"The PIN does not open the {where}; a token locks itself after a few wrong ones.") from None
-    except (pkcs11.PinLocked, pkcs11.PinExpired):
-        raise Locked(
-            f"The PIN of the {where} is locked or has expired: set it anew with the token's own program."
-        ) from None
-    except pkcs11.NoSuchToken:
-        raise Unavailable(f"There is no {where}: is it plugged in?") from None
-    except pkcs11.NoSuchKey:
-        raise Locked(f"The {where} no longer holds the key that the root key was sealed under.") from None
-    except pkcs11.PKCS11Error as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise Unavailable(f"The {where} cannot be used: {reason}.") from None
+        decoded = base64.b64decode(encoded, validate=True)
+    except ValueError:
+        decoded = b""
+    if len(decoded) != size:
+        raise Broken(f"The module {module} gave {len(decoded)} bytes; {size} are expected.")
+    return decoded

@@ -1,5 +1,6 @@
 """Fixtures of locks of every kind: a SoftHSM token, age and SSH keys, and a key service of the test's own."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -9,6 +10,8 @@ from pathlib import Path
 import pyrage
 import pytest
 
+from vault.keys.locks import pkcs11 as lock
+from vault.keys.locks import pkcs11_process
 from vault.keys.locks.command import Command, NewCommand
 from vault.keys.locks.custodians import Custodians, KeyShare, Split, decrypted
 from vault.keys.locks.file_mode import FileMode
@@ -120,8 +123,14 @@ def passphrase(_: pytest.FixtureRequest) -> Kept:
 
 def pkcs11(request: pytest.FixtureRequest) -> Kept:
     token = request.getfixturevalue("token")
+    request.getfixturevalue("monkeypatch").setattr(lock, "run", in_process)
     maker = NewPkcs11(MODULE, token, "quarterturn", PIN)
     return Kept(maker, lambda: Pkcs11(PIN), lambda: Pkcs11("test-9999"), (PIN.encode(),))
+
+
+def in_process(_words: object, question: bytes, *_: object) -> tuple[int, bytes]:
+    """Answer as a token's process does, without one; `test_pkcs11.py` starts it."""
+    return 0, json.dumps(pkcs11_process.answered(json.loads(question))).encode()
 
 
 def custodians(request: pytest.FixtureRequest) -> Kept:

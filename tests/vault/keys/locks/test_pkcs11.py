@@ -1,5 +1,8 @@
 """Tests of the token lock: the token encrypts and decrypts, and its key never leaves it."""
 
+import json
+import subprocess
+import sys
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -8,10 +11,12 @@ import pkcs11
 import pytest
 from pkcs11 import Attribute, KeyType, MechanismFlag
 
-from vault.errors import Broken, Locked, Refused, Unavailable
+from vault.errors import Broken, Locked, Malformed, Refused, Unavailable
+from vault.keys.locks import pkcs11 as lock
 from vault.keys.locks.pkcs11 import NewPkcs11, Pkcs11
 from vault.keys.ring import FileKeyRing
 
+from ....patience import PATIENCE
 from .conftest import MODULE, PIN
 
 pytestmark = pytest.mark.slow  # wants SoftHSM, which `./run test` installs
@@ -46,6 +51,51 @@ def test_the_key_that_it_makes_never_leaves_the_token(path, token):
         assert key.key_length == 256
         with pytest.raises(pkcs11.AttributeSensitive):
             _ = key[Attribute.VALUE]
+
+
+def test_the_module_is_never_loaded_beside_the_ring(path, token):
+    """Runs in a process of its own, because the module is loaded into this one by the other tests."""
+    program = (
+        "import json, sys; from pathlib import Path; from vault.keys.locks.pkcs11 import NewPkcs11, Pkcs11;"
+        "from vault.keys.ring import FileKeyRing; path, module, token, pin = Path(sys.argv[1]), *sys.argv[2:];"
+        "ring = FileKeyRing.create(path, None); ring.add_lock(NewPkcs11(Path(module), token, 'apart', pin));"
+        "assert FileKeyRing.open_by(path, [Pkcs11(pin)]).key_id == ring.key_id;"
+        "print(json.dumps([Path('/proc/self/maps').read_text(), sorted(sys.modules)]))"
+    )
+    command = [sys.executable, "-I", "-c", program, str(path), str(MODULE), token, PIN]
+    maps, loaded = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=PATIENCE).stdout)
+    assert MODULE.name not in maps
+    assert "pkcs11" not in loaded
+
+
+def test_a_module_that_runs_code_finds_neither_the_ring_nor_its_folder(path, tmp_path, monkeypatch):
+    ring = FileKeyRing.create(path, None)
+    seen = tmp_path / "seen.json"
+    module = tmp_path / "module.py"
+    module.write_text(
+        "import json, os, sys\n"
+        "opened = [f'/proc/self/fd/{number}' for number in range(64)]\n"
+        "links = [os.readlink(place) for place in opened if os.path.lexists(place)]\n"
+        f"open({str(seen)!r}, 'w').write(json.dumps([json.load(sys.stdin), sys.argv, links]))\n"
+        'print(\'{"error": "Locked", "sentence": "No."}\')\n'
+    )
+    monkeypatch.setattr(lock, "PROCESS", (sys.executable, "-I", str(module)))
+    with pytest.raises(Locked, match=r"^No\.$"):
+        ring.add_lock(NewPkcs11(Path("/canary.so"), "token", "key", PIN))
+    request, arguments, descriptors = json.loads(seen.read_text())
+    assert set(request) == {"do", "lock", "ring", "pin", "root", "nonce", "new_id"}
+    assert arguments == [str(module)]
+    assert str(path.parent) not in " ".join(descriptors)
+    assert PIN not in " ".join(arguments)
+
+
+@pytest.mark.parametrize("answer", ["", "[]", "{}", '{"key_id": 1, "sealed": "x"}', '{"key_id": "", "sealed": "AAAA"}'])
+def test_an_answer_that_is_none_makes_no_lock(path, monkeypatch, answer):
+    ring = FileKeyRing.create(path, None)
+    monkeypatch.setattr(lock, "PROCESS", (sys.executable, "-I", "-c", f"print({answer!r})"))
+    with pytest.raises((Broken, Malformed), match="module"):
+        ring.add_lock(NewPkcs11(Path("/canary.so"), "token", "key", PIN))
+    assert [kept["kind"] for kept in ring.locks] == ["file-mode"]
 
 
 @pytest.mark.parametrize("template", [{"sensitive": False}, {"extractable": True}])
