@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from quarterturn.choices import LISTEN, BoxName
 from quarterturn.errors import Malformed, NotFound
 from sandbox.errors import SandboxError
+from sandbox.image_reference import ImagePattern, ImageReference, require_apart
 from sandbox.model_gateway.spec import require_address
 from vault.ledger.signatures import sshsig
 from vault.ledger.signatures.strict_ed25519 import key_fault
@@ -118,12 +119,22 @@ class ServiceSettings(Section):
     body_bytes: int = Field(default=65536, ge=1024, description="Maximum size of a request body, in bytes.")
     images: tuple[str, ...] = Field(
         default=("{account}/",),
-        description="Allowed prefixes of image names; {account} is the caller's account. A digest is always allowed.",
+        description="Allowed beginnings of image names, in whole components: a registry, components of a repository, "
+        "and '/'; {account} is the caller's account. A digest is always allowed.",
     )
     callbacks: str = Field(default=LISTEN, description="Listen address for hosted endpoints' callbacks.")
     callbacks_url: str = Field(
         default="", description="The https URL that leads to `callbacks`; without it no endpoint is run."
     )
+
+    @field_validator("images")
+    @classmethod
+    def _patterns(cls, images: tuple[str, ...]) -> tuple[str, ...]:
+        try:
+            require_apart([ImagePattern.parse(pattern) for pattern in images])
+        except SandboxError as error:
+            raise ValueError(str(error)) from None
+        return images
 
 
 class ClockSettings(Section):
@@ -253,12 +264,20 @@ class ClaimJudgeSettings(Section):
 class FrozenAgentSettings(Section):
     """A reference agent that never changes, run once a month as the account NAME: `[frozen_agents.NAME]`."""
 
-    image: str = Field(
-        pattern=r"^([^@\s]+@)?sha256:[0-9a-f]{64}$", description="Its container image, by digest: `NAME@sha256:…`."
-    )
+    image: str = Field(description="Its container image, by digest: `NAME@sha256:…`.")
     model: str = Field(
         default="", description="The upstream that it may use, NAME of a table `[models.NAME]`. Empty: none."
     )
+
+    @field_validator("image")
+    @classmethod
+    def _pinned(cls, image: str) -> str:
+        try:
+            if ImageReference.parse(image).digest is None:
+                raise ValueError(f"{image!r} has no digest: name its container image as NAME@sha256:…")
+        except SandboxError as error:
+            raise ValueError(str(error)) from None
+        return image
 
 
 class Settings(Section):

@@ -15,6 +15,7 @@ from quarterturn.runs.hosted_endpoint import Hosting
 from sandbox.boxes.box import AgentLauncher, Box
 from sandbox.claim_judge.claim_judge import ClaimJudge
 from sandbox.endpoint.signature import Sender
+from sandbox.image_reference import ImageReference
 from sandbox.isolation.run_classes import RunClass, run_class
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.runs import submission as submissions
@@ -94,7 +95,7 @@ class RunRequest:
             made, box = submissions.command(self.agent, submitter=self.submitter), make_box()
         else:
             box = make_box()
-            resolve: Callable[[str], str] = getattr(box, "digest")  # noqa: B009 - of the docker box, which alone has images
+            resolve: Callable[[ImageReference], str] = getattr(box, "digest")  # noqa: B009 - of the docker box, which alone has images
             made = submissions.image(self.image or "", submitter=self.submitter, resolve=resolve)
         box.fits(made.program)
         return made, box

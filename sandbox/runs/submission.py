@@ -28,6 +28,7 @@ from typing import Literal
 from sandbox.boxes.box import Program
 from sandbox.endpoint.address import Target
 from sandbox.errors import Malformed, NotFound, Refused
+from sandbox.image_reference import ImageReference
 from sandbox.runner_identity import own_folder
 
 Kind = Literal["image", "command", "endpoint", "reference"]
@@ -95,29 +96,24 @@ def must_be_submittable(submission: Submission) -> None:
         raise Refused(f"{submission.name} is handed the solutions and cannot be submitted; it only checks a set")
 
 
-def require_reference(reference: str) -> None:
-    """Refuse a string that cannot be the name of an image.
-
-    Raises:
-        Malformed: it is empty, an option, or has white space in it.
-    """
-    if not reference or reference.startswith("-") or any(c.isspace() for c in reference):
-        raise Malformed(f"{reference!r} is not the name of an image; give one as `docker image ls` shows it")
-
-
-def image(reference: str, *, submitter: str, resolve: Callable[[str], str], name: str | None = None) -> Submission:
+def image(
+    reference: str, *, submitter: str, resolve: Callable[[ImageReference], str], name: str | None = None
+) -> Submission:
     """Make a submission of a container image; `resolve` asks the engine for the image's digest.
 
     What runs is what has that digest, and not what is called by the name by then.
+
+    Raises:
+        Malformed: it is no image's name.
     """
-    require_reference(reference)
-    digest = resolve(reference)
-    return Submission("image", name or image_name(reference), submitter, Program(image=digest), digest)
+    parsed = ImageReference.parse(reference)
+    digest = resolve(parsed)
+    return Submission("image", name or image_name(parsed), submitter, Program(image=digest), digest)
 
 
-def image_name(reference: str) -> str:
-    """Give an image's name on the leaderboard: its repository, without registry, account, version and digest."""
-    return _slug(reference.rpartition("/")[2].partition("@")[0].partition(":")[0])
+def image_name(reference: ImageReference) -> str:
+    """Return an image's name on the leaderboard: its repository, without registry, account, version and digest."""
+    return _slug(reference.repository[-1] if reference.repository else str(reference).partition(":")[0])
 
 
 def command(line: str, *, submitter: str, name: str | None = None) -> Submission:

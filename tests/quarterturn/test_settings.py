@@ -38,6 +38,11 @@ FIRST = '[benchmark]\nfirst_month = "2026-12"\n'
             FIRST + '[service]\nimages = "ada/"\n',
             "'service.images' is wrong: Input should be a list in square brackets",
         ),
+        (FIRST + '[service]\nimages = ["{account}"]\n', "'service.images' is wrong: '{account}' names no images: it"),
+        (
+            FIRST + '[service]\nimages = ["{account}/", "x/{account}/"]\n',
+            "'service.images' is wrong: {account}/ and x/",
+        ),
         (FIRST + '[notify]\nwebhook = "http://a.example/"\n', "'notify.webhook' is wrong: a webhook is an https URL"),
         (FIRST + "store = 1\n", "'benchmark.store' is not a setting"),
     ],

@@ -63,7 +63,7 @@ class SubmissionIntake:
                 raise
             raise refusals.no_model(wish) from None
         except Refused:
-            raise refusals.foreign_image(wish, account, self._limits.images) from None
+            raise refusals.foreign_image(wish, self._submitting.policy.prefixes(account)) from None
         except OverQuota:
             raise refusals.quota(self._submitting.quotas(account), wish.tasks, self._limits) from None
         except NoEndpoints:
