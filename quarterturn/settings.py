@@ -19,6 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from quarterturn.choices import LISTEN, BoxName
 from quarterturn.errors import Malformed, NotFound
+from rotation.calendar import Month
+from rotation.errors import RotationError
+from sandbox import pseudonyms
 from sandbox.errors import SandboxError
 from sandbox.image_reference import ImagePattern, ImageReference, require_apart
 from sandbox.model_gateway.spec import require_address
@@ -26,8 +29,9 @@ from vault.ledger.signatures import sshsig
 from vault.ledger.signatures.strict_ed25519 import key_fault
 
 ModelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,127}$")]
-AccountName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
-UpstreamName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,15}$")]
+UPSTREAM = "[a-z0-9][a-z0-9-]{0,15}"
+AccountName = Annotated[str, StringConstraints(pattern=f"^{pseudonyms.PATTERN}$")]
+UpstreamName = Annotated[str, StringConstraints(pattern=f"^{UPSTREAM}$")]
 Maintainer = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$")]
 FILE = "quarterturn.toml"
 KEY_SIZE = 32
@@ -50,7 +54,15 @@ class BenchmarkSettings(Section):
         description="The log's name: a schema-less URL that you own.",
     )
     set: str = Field(default="demo", description="The set of tasks: the name in the home's `set.toml`.")
-    first_month: str = Field(pattern=r"^\d{4}-(0[1-9]|1[0-2])$", description="The first month, YYYY-MM.")
+    first_month: str = Field(description="The first month, YYYY-MM.")
+
+    @field_validator("first_month")
+    @classmethod
+    def _month(cls, month: str) -> str:
+        try:
+            return str(Month.parse(month))
+        except RotationError as error:
+            raise ValueError(str(error)) from None
 
     @field_validator("origin")
     @classmethod

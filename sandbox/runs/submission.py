@@ -29,6 +29,7 @@ from sandbox.boxes.box import Program
 from sandbox.endpoint.address import Target
 from sandbox.errors import Malformed, NotFound, Refused
 from sandbox.image_reference import ImageReference
+from sandbox.pseudonyms import require_pseudonym
 from sandbox.runner_identity import own_folder
 
 Kind = Literal["image", "command", "endpoint", "reference"]
@@ -36,7 +37,6 @@ Kind = Literal["image", "command", "endpoint", "reference"]
 MAX_FILES = 5_000
 MAX_BYTES = 256 * 1024 * 1024
 
-_PSEUDONYM = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/opt")  # a program found here is an interpreter, not the agent
 
@@ -65,8 +65,8 @@ class Submission:
         Raises:
             Malformed: the name, the pseudonym or the digest has another form.
         """
-        pseudonym(self.name, "name")
-        pseudonym(self.submitter, "submitter")
+        require_pseudonym(self.name, "name")
+        require_pseudonym(self.submitter, "submitter")
         if not _DIGEST.fullmatch(self.digest):
             raise Malformed(f"the digest {self.digest!r} of {self.name} is not 'sha256:' and 64 hexadecimal digits")
 
@@ -74,16 +74,6 @@ class Submission:
     def submittable(self) -> bool:
         """Whether it may be run for a score of its own."""
         return self.kind != "reference"
-
-
-def pseudonym(value: str, what: str) -> None:
-    """Refuse a name that may not appear on a leaderboard or in a statement.
-
-    Raises:
-        Malformed: it has another form.
-    """
-    if not _PSEUDONYM.fullmatch(value):
-        raise Malformed(f"the {what} {value!r} must be 1 to 40 of a-z, 0-9 and '-', and not begin with '-'")
 
 
 def must_be_submittable(submission: Submission) -> None:

@@ -24,6 +24,8 @@ FIRST = '[benchmark]\nfirst_month = "2026-12"\n'
         ("", "'benchmark' is missing: the table [benchmark] is needed"),
         ("[benchmark]\n", "'benchmark.first_month' is missing: The first month, YYYY-MM."),
         ('[benchmark]\nfirst_month = "2026-13"\n', "'benchmark.first_month' is wrong"),
+        ('[benchmark]\nfirst_month = "\u0662\u0660\u0662\u0666-12"\n', "'benchmark.first_month' is wrong"),
+        ('[benchmark]\nfirst_month = "1999-12"\n', "'benchmark.first_month' is wrong: '1999-12' is not a month"),
         (FIRST + 'orgin = "a.example/log"\n', "'benchmark.orgin' is not a setting; did you mean 'origin'?"),
         (FIRST + 'origin = "a b"\n', "'benchmark.origin' is wrong"),
         (FIRST + 'origin = "a\\nb"\n', "'benchmark.origin' is wrong"),

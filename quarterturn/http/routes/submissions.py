@@ -30,7 +30,7 @@ BEAT = 15  # seconds between keep-alive comments of an event stream
 LONGEST_WATCH = 3600  # seconds; then the client connects again
 
 
-Id = Annotated[str, Path(description="A submission's id.", max_length=64)]
+Id = Annotated[str, Path(description="A submission's id.", max_length=64), models.of_form(models.SUBMISSION)]
 Key = Annotated[str | None, Header(description="A repeated key repeats nothing.", min_length=1, max_length=200)]
 
 

@@ -157,6 +157,25 @@ def test_another_ones_image_is_not_run_by_a_path_that_the_engines_client_normali
             engine.api.remove_image(name)
 
 
+@pytest.mark.both_databases
+def test_what_is_no_name_in_a_path_is_not_found(home, serve, problem):
+    """PostgreSQL takes no NUL, so a store that was asked for one would say something else."""
+    with serve(home) as site:
+        ada, maintainer = site.account("ada"), site.account("grace", "maintainer")
+        for name in (
+            "%00",
+            "s-aaaaaaaaaaaaaaa%00",
+            "s-aaaaaaaaaaaaaaaa%0a",
+            "s-aaaaaaaaaaaaaaaaa",
+            "s-%D0%B0aaaaaaaaaaaaaaa",
+        ):
+            assert problem(site.get(f"/submissions/{name}", ada)) == "not-found"
+            assert problem(site.get(f"/runs/{name}")) == "not-found"
+            assert problem(site.ask("DELETE", f"/display-names/{name}", ada)) == "not-found"
+            for path in (f"{name}/mine", f"ada/{name}"):
+                assert problem(site.ask("DELETE", f"/admin/display-names/{path}", maintainer)) == "not-found"
+
+
 def test_only_json_is_read(site, ada, problem):
     text = json.dumps(AGENT)
     for media, code in (
