@@ -33,6 +33,8 @@ UPSTREAM = "[a-z0-9][a-z0-9-]{0,15}"
 AccountName = Annotated[str, StringConstraints(pattern=f"^{pseudonyms.PATTERN}$")]
 UpstreamName = Annotated[str, StringConstraints(pattern=f"^{UPSTREAM}$")]
 Maintainer = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$")]
+MAIL = r"[^\s,;<>@]+@[^\s,;<>@]+"
+MailAddress = Annotated[str, StringConstraints(pattern=f"^{MAIL}$")]
 FILE = "quarterturn.toml"
 KEY_SIZE = 32
 SIGNERS = 2
@@ -162,8 +164,8 @@ class NotifySettings(Section):
 
     webhook: str = Field(default="", repr=False, description="An https URL that gets a signed POST (http on loopback).")
     webhook_secret_file: str = Field(default="", description="A file of mode 600 with the webhook's secret, `whsec_…`.")
-    mail_to: tuple[str, ...] = Field(default=(), description="Mail recipients.")
-    mail_from: str = Field(default="", description="Mail sender.")
+    mail_to: tuple[MailAddress, ...] = Field(default=(), description="Mail recipients, each as name@host.")
+    mail_from: str = Field(default="", pattern=f"^({MAIL})?$", description="Mail sender, as name@host.")
     smtp_host: str = Field(default="", description="Mail server; STARTTLS is required unless it is this machine.")
     smtp_port: int = Field(default=587, ge=1, le=65535, description="Port of the mail server.")
     smtp_user: str = Field(default="", description="Account on the mail server, if it needs one.")
@@ -445,7 +447,8 @@ def _known_beside(place: tuple[int | str, ...]) -> list[str]:
 
 def _described(place: tuple[int | str, ...]) -> str:
     """Say what belongs at a place: the description of its key, or what its table needs."""
-    field = _table_of(place).model_fields.get(str(place[-1]))
+    key = next(part for part in reversed(place) if isinstance(part, str))  # an entry of a list is told by its key
+    field = _table_of(place).model_fields.get(key)
     if field is not None and field.description:
         return field.description
     return f"the table [{place[-1]}] is needed" if len(place) == 1 else "the key is needed, in its form"

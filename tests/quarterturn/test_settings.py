@@ -46,6 +46,8 @@ FIRST = '[benchmark]\nfirst_month = "2026-12"\n'
             "'service.images' is wrong: {account}/ and x/",
         ),
         (FIRST + '[notify]\nwebhook = "http://a.example/"\n', "'notify.webhook' is wrong: a webhook is an https URL"),
+        (FIRST + '[notify]\nmail_from = "a@b.example\\nBcc: c@d.example"\n', "'notify.mail_from' is wrong"),
+        (FIRST + '[notify]\nmail_to = ["a@b.example, c@d.example"]\n', "'notify.mail_to.0' is wrong"),
         (FIRST + "store = 1\n", "'benchmark.store' is not a setting"),
     ],
 )
