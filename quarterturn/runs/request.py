@@ -53,7 +53,7 @@ class RunRequest:
     """What to run: the agent, its submitter, its model, and the box, if one was named.
 
     Raises:
-        Malformed: not exactly one thing is submitted, or an image for a box that has none.
+        Malformed: not exactly one thing is submitted, an image for a box that has none, or no image's name.
     """
 
     image: str | None
@@ -71,6 +71,8 @@ class RunRequest:
             raise Malformed("name one of --image, --agent and --endpoint")
         if self.image is not None and self.box == "bwrap":
             raise Malformed("an image needs the docker box: leave --box bwrap out, or give --agent a command")
+        if self.image is not None:
+            ImageReference.parse(self.image)
 
     def run_class(self, *, private: bool, judged: bool = False) -> RunClass:
         """Say which class a run of it has, on the private set or on public tasks, with a claim judge or without."""
