@@ -161,13 +161,13 @@ def _split(path: str) -> tuple[str, tuple[str, ...]]:
 def _fault(registry: str, components: Sequence[str], *, pattern: bool = False) -> str:
     """Say what is wrong with a name, or nothing."""
     if not _REGISTRY.fullmatch(registry):
-        return f"{registry!r} is no host of a registry"
+        return f"{registry[:100]!r} is no host of a registry"
     if len("/".join((registry, *components))) > MAX_NAME:
         return f"registry and repository have more than {MAX_NAME} characters"
     for component in components:
         if not (_COMPONENT.fullmatch(component) or (pattern and component == ACCOUNT)):
             return (
-                f"{component!r} is no component of a repository, which has small letters and digits, with single dots, "
+                f"{component[:100]!r} is no component of a repository, which has small letters and digits, with single dots, "
                 "one or two underscores or hyphens between them"
             )
     return ""
