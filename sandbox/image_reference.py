@@ -167,8 +167,8 @@ def _fault(registry: str, components: Sequence[str], *, pattern: bool = False) -
     for component in components:
         if not (_COMPONENT.fullmatch(component) or (pattern and component == ACCOUNT)):
             return (
-                f"{component[:100]!r} is no component of a repository, which has small letters and digits, with single dots, "
-                "one or two underscores or hyphens between them"
+                f"{component[:100]!r} is no component of a repository, which has small letters and digits, with single "
+                "dots, one or two underscores, or hyphens between them"
             )
     return ""
 
