@@ -751,11 +751,13 @@ class Application:
     def submission_service(self) -> SubmissionService:
         """What takes and cancels submissions."""
         from quarterturn.submissions.service import SubmissionPolicy, SubmissionService
+        from sandbox.image_reference import ImagePattern
 
         service = self.settings.service
         models = [name for name in self.settings.models if name != self.settings.claim_judge.upstream]
         hosting, judged = bool(service.callbacks_url), lambda: self.months.judge() is not None
-        policy = SubmissionPolicy(service.images, models, hosting, self.spec.tracks, judged)
+        images = [ImagePattern.parse(pattern) for pattern in service.images]
+        policy = SubmissionPolicy(images, models, hosting, self.spec.tracks, judged)
         return SubmissionService(self.submissions, policy, self.official.month, self.now, self.run_player.end)
 
     @cached_property

@@ -19,15 +19,22 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from quarterturn.choices import LISTEN, BoxName
 from quarterturn.errors import Malformed, NotFound
+from rotation.calendar import Month
+from rotation.errors import RotationError
+from sandbox import pseudonyms
 from sandbox.errors import SandboxError
+from sandbox.image_reference import ImagePattern, ImageReference, require_apart
 from sandbox.model_gateway.spec import require_address
 from vault.ledger.signatures import sshsig
 from vault.ledger.signatures.strict_ed25519 import key_fault
 
 ModelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,127}$")]
-AccountName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
-UpstreamName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,15}$")]
+UPSTREAM = "[a-z0-9][a-z0-9-]{0,15}"
+AccountName = Annotated[str, StringConstraints(pattern=f"^{pseudonyms.PATTERN}$")]
+UpstreamName = Annotated[str, StringConstraints(pattern=f"^{UPSTREAM}$")]
 Maintainer = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$")]
+MAIL = r"[^\s,;<>@]+@[^\s,;<>@]+"
+MailAddress = Annotated[str, StringConstraints(pattern=f"^{MAIL}$")]
 FILE = "quarterturn.toml"
 KEY_SIZE = 32
 SIGNERS = 2
@@ -49,7 +56,15 @@ class BenchmarkSettings(Section):
         description="The log's name: a schema-less URL that you own.",
     )
     set: str = Field(default="demo", description="The set of tasks: the name in the home's `set.toml`.")
-    first_month: str = Field(pattern=r"^\d{4}-(0[1-9]|1[0-2])$", description="The first month, YYYY-MM.")
+    first_month: str = Field(description="The first month, YYYY-MM.")
+
+    @field_validator("first_month")
+    @classmethod
+    def _month(cls, month: str) -> str:
+        try:
+            return str(Month.parse(month))
+        except RotationError as error:
+            raise ValueError(str(error)) from None
 
     @field_validator("origin")
     @classmethod
@@ -118,12 +133,22 @@ class ServiceSettings(Section):
     body_bytes: int = Field(default=65536, ge=1024, description="Maximum size of a request body, in bytes.")
     images: tuple[str, ...] = Field(
         default=("{account}/",),
-        description="Allowed prefixes of image names; {account} is the caller's account. A digest is always allowed.",
+        description="Allowed beginnings of image names, in whole components: a registry, components of a repository, "
+        "and '/'; {account} is the caller's account. A digest is always allowed.",
     )
     callbacks: str = Field(default=LISTEN, description="Listen address for hosted endpoints' callbacks.")
     callbacks_url: str = Field(
         default="", description="The https URL that leads to `callbacks`; without it no endpoint is run."
     )
+
+    @field_validator("images")
+    @classmethod
+    def _patterns(cls, images: tuple[str, ...]) -> tuple[str, ...]:
+        try:
+            require_apart([ImagePattern.parse(pattern) for pattern in images])
+        except SandboxError as error:
+            raise ValueError(str(error)) from None
+        return images
 
 
 class ClockSettings(Section):
@@ -139,8 +164,8 @@ class NotifySettings(Section):
 
     webhook: str = Field(default="", repr=False, description="An https URL that gets a signed POST (http on loopback).")
     webhook_secret_file: str = Field(default="", description="A file of mode 600 with the webhook's secret, `whsec_…`.")
-    mail_to: tuple[str, ...] = Field(default=(), description="Mail recipients.")
-    mail_from: str = Field(default="", description="Mail sender.")
+    mail_to: tuple[MailAddress, ...] = Field(default=(), description="Mail recipients, each as name@host.")
+    mail_from: str = Field(default="", pattern=f"^({MAIL})?$", description="Mail sender, as name@host.")
     smtp_host: str = Field(default="", description="Mail server; STARTTLS is required unless it is this machine.")
     smtp_port: int = Field(default=587, ge=1, le=65535, description="Port of the mail server.")
     smtp_user: str = Field(default="", description="Account on the mail server, if it needs one.")
@@ -253,12 +278,20 @@ class ClaimJudgeSettings(Section):
 class FrozenAgentSettings(Section):
     """A reference agent that never changes, run once a month as the account NAME: `[frozen_agents.NAME]`."""
 
-    image: str = Field(
-        pattern=r"^([^@\s]+@)?sha256:[0-9a-f]{64}$", description="Its container image, by digest: `NAME@sha256:…`."
-    )
+    image: str = Field(description="Its container image, by digest: `NAME@sha256:…`.")
     model: str = Field(
         default="", description="The upstream that it may use, NAME of a table `[models.NAME]`. Empty: none."
     )
+
+    @field_validator("image")
+    @classmethod
+    def _pinned(cls, image: str) -> str:
+        try:
+            if ImageReference.parse(image).digest is None:
+                raise ValueError(f"{image!r} has no digest: name its container image as NAME@sha256:…")
+        except SandboxError as error:
+            raise ValueError(str(error)) from None
+        return image
 
 
 class Settings(Section):
@@ -414,7 +447,8 @@ def _known_beside(place: tuple[int | str, ...]) -> list[str]:
 
 def _described(place: tuple[int | str, ...]) -> str:
     """Say what belongs at a place: the description of its key, or what its table needs."""
-    field = _table_of(place).model_fields.get(str(place[-1]))
+    key = next(part for part in reversed(place) if isinstance(part, str))  # an entry of a list is told by its key
+    field = _table_of(place).model_fields.get(key)
     if field is not None and field.description:
         return field.description
     return f"the table [{place[-1]}] is needed" if len(place) == 1 else "the key is needed, in its form"

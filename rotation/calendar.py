@@ -11,7 +11,11 @@ from datetime import UTC, datetime
 
 from rotation.errors import Malformed
 
-_FORM = re.compile(r"(2\d{3})-(0[1-9]|1[0-2])", re.ASCII)
+PATTERN = "2[0-9]{3}-(0[1-9]|1[0-2])"
+"""The one form of a month in names from outside, for places that take a pattern."""
+
+_MONTH = re.compile(PATTERN)
+_RELEASE = re.compile(f"Historical-{PATTERN}")
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -28,9 +32,9 @@ class Month:
         Raises:
             Malformed: the text is not such a month.
         """
-        if not (match := _FORM.fullmatch(text)):
+        if not is_month(text):
             raise Malformed(f"'{text}' is not a month: write it as YYYY-MM from 2000-01 on, such as 2026-12")
-        return cls(int(match[1]), int(match[2]))
+        return cls(int(text[:4]), int(text[5:]))
 
     @classmethod
     def of(cls, moment: datetime) -> Month:
@@ -63,3 +67,13 @@ class Month:
     def release(self) -> str:
         """Name the release that this month's turn publishes."""
         return f"Historical-{self}"
+
+
+def is_month(text: str) -> bool:
+    """Say whether a text is a month."""
+    return _MONTH.fullmatch(text) is not None
+
+
+def is_release(name: str) -> bool:
+    """Say whether a text is the name of a month's release."""
+    return _RELEASE.fullmatch(name) is not None

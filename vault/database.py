@@ -91,7 +91,7 @@ def open_engine(url: str) -> Engine:
         address.get_dialect()
     except SQLAlchemyError as error:
         raise Malformed(f"The database's address cannot be used: {type(error).__name__}.") from None
-    if address.get_backend_name() == "sqlite":
+    if address.drivername == "sqlite":
         engine = _sqlite(address)
     elif address.drivername in {"postgresql", "postgresql+psycopg"}:
         engine = _postgres(address.set(drivername="postgresql+psycopg"))

@@ -21,7 +21,7 @@ from quarterturn.accounts.roles import Scope, scopes_of
 from quarterturn.accounts.tables import AccountRow, TokenRow
 from quarterturn.choices import Role
 from quarterturn.errors import Malformed, NotFound
-from sandbox.runs.submission import pseudonym
+from sandbox.pseudonyms import require_pseudonym
 from vault.database import transaction
 
 DAYS = 90
@@ -75,7 +75,7 @@ class Accounts:
         Raises:
             Malformed: the name is no pseudonym, a scope is none of the role's, or the time is too long.
         """
-        pseudonym(account, "account")
+        require_pseudonym(account, "account")
         chosen = scopes_of(role, scopes)
         if not 1 <= days <= LONGEST:
             raise Malformed(f"a token lasts 1 to {LONGEST} days")
@@ -100,7 +100,7 @@ class Accounts:
         Raises:
             Malformed: the name is no pseudonym.
         """
-        pseudonym(account, "account")
+        require_pseudonym(account, "account")
         with transaction(self._engine) as session:
             _open(session, account, self._now())
 

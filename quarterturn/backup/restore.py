@@ -208,9 +208,9 @@ def _rows(folder: Path, home: Path, database: str | None) -> Path | None:
             engine.dispose()
         (folder / ROWS).unlink()
         return None
-    place = Path(url.removeprefix(SQLITE))
-    if place.is_relative_to(home):
-        target = folder / place.relative_to(home)
+    place, inside = Path(url.removeprefix(SQLITE)).resolve(), home.resolve()  # `home/../x.db` is not in the home
+    if place.is_relative_to(inside):
+        target = folder / place.relative_to(inside)
         target.parent.mkdir(parents=True, exist_ok=True)
         (folder / ROWS).rename(target)
         return None

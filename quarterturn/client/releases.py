@@ -17,9 +17,9 @@ import httpx2
 from quarterturn.client.documents import parsed
 from quarterturn.client.problem import no_answer
 from quarterturn.client.transport import Connection
+from rotation.calendar import is_release
 
 MOST_ARCHIVE = 2 << 30  # bytes of an archive
-RELEASE = re.compile(r"Historical-2\d{3}-(0[1-9]|1[0-2])", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _OK, _PARTIAL = 200, 206
 
@@ -104,7 +104,7 @@ class ReleaseClient(Connection):
 
 def _archive(item: Mapping[str, Any]) -> ReleaseArchive:
     release, length, digest = str(item["release"]), item["archive"]["bytes"], item["archive"]["sha256"]
-    if not (RELEASE.fullmatch(release) and isinstance(length, int) and 0 < length <= MOST_ARCHIVE):
+    if not (is_release(release) and isinstance(length, int) and 0 < length <= MOST_ARCHIVE):
         raise ValueError(release)
     if not (isinstance(digest, str) and _DIGEST.fullmatch(digest)):
         raise ValueError(release)

@@ -15,6 +15,7 @@ from quarterturn.runs.hosted_endpoint import Hosting
 from sandbox.boxes.box import AgentLauncher, Box
 from sandbox.claim_judge.claim_judge import ClaimJudge
 from sandbox.endpoint.signature import Sender
+from sandbox.image_reference import ImageReference
 from sandbox.isolation.run_classes import RunClass, run_class
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.runs import submission as submissions
@@ -52,7 +53,7 @@ class RunRequest:
     """What to run: the agent, its submitter, its model, and the box, if one was named.
 
     Raises:
-        Malformed: not exactly one thing is submitted, or an image for a box that has none.
+        Malformed: not exactly one thing is submitted, an image for a box that has none, or no image's name.
     """
 
     image: str | None
@@ -70,6 +71,8 @@ class RunRequest:
             raise Malformed("name one of --image, --agent and --endpoint")
         if self.image is not None and self.box == "bwrap":
             raise Malformed("an image needs the docker box: leave --box bwrap out, or give --agent a command")
+        if self.image is not None:
+            ImageReference.parse(self.image)
 
     def run_class(self, *, private: bool, judged: bool = False) -> RunClass:
         """Say which class a run of it has, on the private set or on public tasks, with a claim judge or without."""
@@ -94,7 +97,7 @@ class RunRequest:
             made, box = submissions.command(self.agent, submitter=self.submitter), make_box()
         else:
             box = make_box()
-            resolve: Callable[[str], str] = getattr(box, "digest")  # noqa: B009 - of the docker box, which alone has images
+            resolve: Callable[[ImageReference], str] = getattr(box, "digest")  # noqa: B009 - of the docker box, which alone has images
             made = submissions.image(self.image or "", submitter=self.submitter, resolve=resolve)
         box.fits(made.program)
         return made, box

@@ -7,7 +7,6 @@ task. A private task's result comes with the task's retirement, and the dev set'
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -25,9 +24,9 @@ from rotation.calendar import Month
 from rotation.errors import NotAllowed as NotLive
 from rotation.exposure.tracks import DOCKER, ENDPOINT, JUDGED, MODEL
 from rotation.month.set_file import TRACKS
+from sandbox.image_reference import ImagePattern, ImageReference
 from vault.errors import Unavailable
 
-_PINNED = re.compile(r"(?:[^@]+@)?sha256:[0-9a-f]{64}", re.ASCII)
 Enqueue = Callable[[Session, int], None]
 Waits = Literal["next", "before", "own", "named", "again"] | None
 
@@ -37,22 +36,22 @@ class SubmissionPolicy:
     """What may be submitted.
 
     Attributes:
-        images: prefixes of image names; `{account}` is the submitter's account.
+        images: names that an account may give to its images, beside digests.
         models: the language models that agents may ask.
         endpoints: whether hosted endpoints can be run: they call back to an address that the settings must name.
         tracks: the tracks in which private runs may be made.
         judged: says whether the set that is live names a claim judge.
     """
 
-    images: Sequence[str]
+    images: Sequence[ImagePattern]
     models: Collection[str]
     endpoints: bool
     tracks: Collection[str] = TRACKS
     judged: Callable[[], bool] = lambda: False
 
     def prefixes(self, account: str) -> list[str]:
-        """Give the beginnings that an account's names of images may have."""
-        return _own(self.images, account)
+        """Return the beginnings that an account's names of images have."""
+        return [pattern.prefix(account) for pattern in self.images]
 
     def require(self, account: str, wanted: SubmissionRequest) -> None:
         """Refuse what may not be submitted.
@@ -67,24 +66,19 @@ class SubmissionPolicy:
             raise NoTrack(f"the private set has no track '{track}'; its tracks are: {', '.join(self.tracks)}")
         if wanted.endpoint is not None and not self.endpoints:
             raise NoEndpoints("the setting service.callbacks_url names no address that an endpoint could call back")
-        if wanted.image is not None and not may_name(self.images, account, wanted.image):
+        if wanted.image is not None and not self.may_name(account, ImageReference.parse(wanted.image)):
             raise Refused("an image is named by its digest, or begins as the setting service.images says")
         if wanted.model is not None and wanted.model not in self.models:
             raise NotFound(f"the settings allow no model '{wanted.model}'")
+
+    def may_name(self, account: str, image: ImageReference) -> bool:
+        """Say whether an account may name an image; names of other people's images can be guessed, digests cannot."""
+        return image.digest is not None or any(pattern.permits(image, account) for pattern in self.images)
 
     def _track(self, wanted: SubmissionRequest) -> str:
         if wanted.endpoint is not None:
             return ENDPOINT.name
         return MODEL.name if wanted.model is not None else JUDGED.name if self.judged() else DOCKER.name
-
-
-def _own(prefixes: Sequence[str], account: str) -> list[str]:
-    return [prefix.replace("{account}", account) for prefix in prefixes]
-
-
-def may_name(prefixes: Sequence[str], account: str, image: str) -> bool:
-    """Say whether an account may name an image. Names of other people's images can be guessed, digests cannot."""
-    return image.startswith(tuple(_own(prefixes, account))) or _PINNED.fullmatch(image) is not None
 
 
 class SubmissionService:

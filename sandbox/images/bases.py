@@ -68,12 +68,16 @@ def make_base(name: str, say: Say) -> None:
     command += [f"--dpkgopt=path-exclude=/{pattern}" for pattern in UNREAD]
     with sources.open("rb") as listed, tempfile.TemporaryFile() as log:
         made = subprocess.Popen([*command, _codename(), "-", "-"], stdin=listed, stdout=subprocess.PIPE, stderr=log)
-        taken = subprocess.run(["docker", "import", "-", name], stdin=made.stdout, stdout=log, stderr=log, check=False)
+        # without a name: an engine makes an empty image of a stream that breaks off before it begins
+        taken = subprocess.run(
+            ["docker", "import", "-"], stdin=made.stdout, stdout=subprocess.PIPE, stderr=log, text=True, check=False
+        )
         if made.stdout is not None:
             made.stdout.close()
         if made.wait() or taken.returncode:
             log.seek(0)
             failed(f"making the base image {name}", log.read().decode(errors="replace"))
+    docker("tag", taken.stdout.strip(), name, what=f"naming {name}")
 
 
 @contextmanager

@@ -28,6 +28,8 @@ from typing import Literal
 from sandbox.boxes.box import Program
 from sandbox.endpoint.address import Target
 from sandbox.errors import Malformed, NotFound, Refused
+from sandbox.image_reference import ImageReference
+from sandbox.pseudonyms import require_pseudonym
 from sandbox.runner_identity import own_folder
 
 Kind = Literal["image", "command", "endpoint", "reference"]
@@ -35,7 +37,6 @@ Kind = Literal["image", "command", "endpoint", "reference"]
 MAX_FILES = 5_000
 MAX_BYTES = 256 * 1024 * 1024
 
-_PSEUDONYM = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/opt")  # a program found here is an interpreter, not the agent
 
@@ -64,8 +65,8 @@ class Submission:
         Raises:
             Malformed: the name, the pseudonym or the digest has another form.
         """
-        pseudonym(self.name, "name")
-        pseudonym(self.submitter, "submitter")
+        require_pseudonym(self.name, "name")
+        require_pseudonym(self.submitter, "submitter")
         if not _DIGEST.fullmatch(self.digest):
             raise Malformed(f"the digest {self.digest!r} of {self.name} is not 'sha256:' and 64 hexadecimal digits")
 
@@ -73,16 +74,6 @@ class Submission:
     def submittable(self) -> bool:
         """Whether it may be run for a score of its own."""
         return self.kind != "reference"
-
-
-def pseudonym(value: str, what: str) -> None:
-    """Refuse a name that may not appear on a leaderboard or in a statement.
-
-    Raises:
-        Malformed: it has another form.
-    """
-    if not _PSEUDONYM.fullmatch(value):
-        raise Malformed(f"the {what} {value!r} must be 1 to 40 of a-z, 0-9 and '-', and not begin with '-'")
 
 
 def must_be_submittable(submission: Submission) -> None:
@@ -95,29 +86,24 @@ def must_be_submittable(submission: Submission) -> None:
         raise Refused(f"{submission.name} is handed the solutions and cannot be submitted; it only checks a set")
 
 
-def require_reference(reference: str) -> None:
-    """Refuse a string that cannot be the name of an image.
-
-    Raises:
-        Malformed: it is empty, an option, or has white space in it.
-    """
-    if not reference or reference.startswith("-") or any(c.isspace() for c in reference):
-        raise Malformed(f"{reference!r} is not the name of an image; give one as `docker image ls` shows it")
-
-
-def image(reference: str, *, submitter: str, resolve: Callable[[str], str], name: str | None = None) -> Submission:
+def image(
+    reference: str, *, submitter: str, resolve: Callable[[ImageReference], str], name: str | None = None
+) -> Submission:
     """Make a submission of a container image; `resolve` asks the engine for the image's digest.
 
     What runs is what has that digest, and not what is called by the name by then.
+
+    Raises:
+        Malformed: it is no image's name.
     """
-    require_reference(reference)
-    digest = resolve(reference)
-    return Submission("image", name or image_name(reference), submitter, Program(image=digest), digest)
+    parsed = ImageReference.parse(reference)
+    digest = resolve(parsed)
+    return Submission("image", name or image_name(parsed), submitter, Program(image=digest), digest)
 
 
-def image_name(reference: str) -> str:
-    """Give an image's name on the leaderboard: its repository, without registry, account, version and digest."""
-    return _slug(reference.rpartition("/")[2].partition("@")[0].partition(":")[0])
+def image_name(reference: ImageReference) -> str:
+    """Return an image's name on the leaderboard: its repository, without registry, account, version and digest."""
+    return _slug(reference.repository[-1] if reference.repository else str(reference).partition(":")[0])
 
 
 def command(line: str, *, submitter: str, name: str | None = None) -> Submission:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.boxes.docker.box import RELAY_IMAGE, DockerBox
+from sandbox.image_reference import ImageReference
 
 from ..patience import PATIENCE, until
 
@@ -26,7 +27,7 @@ NEVER = threading.Event()
 def static(tmp_path_factory):
     """Give the relay of the image; it is static, so it also runs outside."""
     program = tmp_path_factory.mktemp("relay") / "relay"
-    program.write_bytes(DockerBox().file_of(RELAY_IMAGE, "/relay"))
+    program.write_bytes(DockerBox().file_of(ImageReference.parse(RELAY_IMAGE), "/relay"))
     program.chmod(0o755)
     return [str(program)]
 

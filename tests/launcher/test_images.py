@@ -13,6 +13,8 @@ import pytest
 
 from quarterturn.launcher.images import build, reach
 from quarterturn.launcher.pip_settings import PipSettings
+from sandbox.errors import Unavailable
+from sandbox.images import bases
 from sandbox.images.bases import CERTIFICATES, PULLED, Reach
 from sandbox.images.build import IMAGES, RELAY, SERVERS, WORLD, ImageSource, added
 
@@ -41,6 +43,21 @@ def test_a_tag_names_what_the_image_is_built_from(tmp_path: Path) -> None:
     assert image.tag("a-base") == first
     (tmp_path / "Dockerfile").write_text("FROM scratch\nUSER 1\n")
     assert image.tag("a-base") != first
+
+
+def test_a_base_that_could_not_be_made_has_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine makes an empty image of an empty stream, and the next build would stand on it."""
+    calls = tmp_path / "calls"
+    engine = f'echo "$*" >> {calls}; case $1 in image) exit 1;; import) cat > /dev/null; echo sha256:empty;; esac'
+    for name, script in (("mmdebstrap", "echo no mirror >&2; exit 25"), ("docker", engine)):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(bases, "_sources", lambda: tmp_path / "docker")
+    base = f"quarterturn-base:{bases._codename()}"
+    with pytest.raises(Unavailable, match="no mirror"):
+        bases.make_base(base, lambda _: None)
+    assert calls.read_text().splitlines() == [f"image inspect {base}", "import -"]
 
 
 @pytest.mark.parametrize("image", [image for image in IMAGES if image.on is None], ids=lambda image: image.name)

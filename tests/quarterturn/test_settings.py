@@ -24,6 +24,8 @@ FIRST = '[benchmark]\nfirst_month = "2026-12"\n'
         ("", "'benchmark' is missing: the table [benchmark] is needed"),
         ("[benchmark]\n", "'benchmark.first_month' is missing: The first month, YYYY-MM."),
         ('[benchmark]\nfirst_month = "2026-13"\n', "'benchmark.first_month' is wrong"),
+        ('[benchmark]\nfirst_month = "\u0662\u0660\u0662\u0666-12"\n', "'benchmark.first_month' is wrong"),
+        ('[benchmark]\nfirst_month = "1999-12"\n', "'benchmark.first_month' is wrong: '1999-12' is not a month"),
         (FIRST + 'orgin = "a.example/log"\n', "'benchmark.orgin' is not a setting; did you mean 'origin'?"),
         (FIRST + 'origin = "a b"\n', "'benchmark.origin' is wrong"),
         (FIRST + 'origin = "a\\nb"\n', "'benchmark.origin' is wrong"),
@@ -38,7 +40,14 @@ FIRST = '[benchmark]\nfirst_month = "2026-12"\n'
             FIRST + '[service]\nimages = "ada/"\n',
             "'service.images' is wrong: Input should be a list in square brackets",
         ),
+        (FIRST + '[service]\nimages = ["{account}"]\n', "'service.images' is wrong: '{account}' names no images: it"),
+        (
+            FIRST + '[service]\nimages = ["{account}/", "x/{account}/"]\n',
+            "'service.images' is wrong: {account}/ and x/",
+        ),
         (FIRST + '[notify]\nwebhook = "http://a.example/"\n', "'notify.webhook' is wrong: a webhook is an https URL"),
+        (FIRST + '[notify]\nmail_from = "a@b.example\\nBcc: c@d.example"\n', "'notify.mail_from' is wrong"),
+        (FIRST + '[notify]\nmail_to = ["a@b.example, c@d.example"]\n', "'notify.mail_to.0' is wrong"),
         (FIRST + "store = 1\n", "'benchmark.store' is not a setting"),
     ],
 )

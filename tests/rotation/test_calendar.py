@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rotation.calendar import Month
+from rotation.calendar import Month, is_release
 from rotation.errors import Malformed
 
 
@@ -24,7 +24,10 @@ def test_a_month_names_its_cohort_and_its_release():
     assert Month.parse("2026-12").release == "Historical-2026-12"
 
 
-@pytest.mark.parametrize("text", ["2026-13", "2026-00", "26-12", "2026-1", "2026-12 ", "", "٢٠٢٦-12x"])
-def test_a_malformed_month_is_refused_by_name(text):
+@pytest.mark.parametrize(
+    "text", ["2026-13", "2026-00", "26-12", "2026-1", "2026-12 ", "", "٢٠٢٦-12", "2026-12\n", "1999-12", "../2026-12"]
+)
+def test_a_malformed_month_is_refused_by_name_and_names_no_release(text):
     with pytest.raises(Malformed, match="not a month"):
         Month.parse(text)
+    assert not is_release(f"Historical-{text}")

@@ -411,7 +411,7 @@ def test_the_command_line_says_so_in_one_sentence_with_its_code(images, refused,
 def test_a_name_that_no_image_can_have_is_said_to_be_none(refused):
     code, said = refused("UPPER")
     assert code == 2
-    assert "'UPPER' is no image's name; give NAME or NAME:TAG" in said
+    assert "'UPPER' is not the name of an image: 'UPPER' is no component of a repository" in said
 
 
 def test_an_absent_engine_is_one_sentence_on_the_command_line_too(refused, monkeypatch, tmp_path):

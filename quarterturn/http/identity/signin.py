@@ -20,12 +20,13 @@ from starlette.concurrency import run_in_threadpool
 
 from quarterturn.http.dependencies.services import services
 from quarterturn.http.responses import html, json_responses
+from quarterturn.http.responses.models import SUBMISSION
 from quarterturn.http.responses.problems import Problem
 from quarterturn.pages import sign_in as sign_in_pages
 
 HOURS = 12
 FIRST = {"submit": "/mine", "findings:read": "/findings/details"}
-_OURS = re.compile(r"/(mine|findings/details|submission/s-[a-z2-7]{16})", re.ASCII)
+_OURS = re.compile(f"/(mine|findings/details|submission/{SUBMISSION})")
 
 router = APIRouter(tags=["pages"], include_in_schema=False)
 

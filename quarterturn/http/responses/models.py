@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 from quarterturn.accounts.roles import Scope
 from quarterturn.choices import Role
 from quarterturn.display_names import rules
 from quarterturn.http.responses import documents
+from quarterturn.http.responses.problems import Problem
+from quarterturn.settings import UPSTREAM
+from rotation import calendar
+from sandbox import pseudonyms
 
 IMAGE = r"^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,499}$"
+SUBMISSION = "s-[a-z2-7]{16}"
 EXAMPLES: dict[str, str] = {}
 """An example for each pattern, which the problem of a mismatch shows."""
 
@@ -24,16 +30,28 @@ def _text(pattern: str, example: str) -> Any:
 
 
 TaskId = Annotated[str, _text(r"^t-[a-z2-7]{16}$", "t-abcdefghijklmnop")]
-SubmissionId = Annotated[str, _text(r"^s-[a-z2-7]{16}$", "s-abcdefghijklmnop")]
-MonthName = Annotated[str, _text(r"^2\d{3}-(0[1-9]|1[0-2])$", "2026-12")]
+SubmissionId = Annotated[str, _text(f"^{SUBMISSION}$", "s-abcdefghijklmnop")]
+MonthName = Annotated[str, _text(rf"^{calendar.PATTERN}$", "2026-12")]
 Digest = Annotated[str, _text(r"^[0-9a-f]{64}$", "0" * 64)]
 Image = Annotated[str, _text(IMAGE, "ada/agent:1")]
 Url = Annotated[str, _text(r"^https://[!-~]{1,490}$", "https://agent.example.org/tasks")]
-Name = Annotated[str, _text(r"^[a-z0-9][a-z0-9-]{0,39}$", "ada")]
+Name = Annotated[str, _text(f"^{pseudonyms.PATTERN}$", "ada")]
 DisplayName = Annotated[
     str, Field(min_length=rules.SHORTEST, max_length=rules.LONGEST), _text(rules.PATTERN, "Falcon 7B")
 ]
-Upstream = Annotated[str, _text(r"^[a-z0-9][a-z0-9-]{0,15}$", "local")]
+Upstream = Annotated[str, _text(f"^{UPSTREAM}$", "local")]
+
+
+def of_form(pattern: str) -> AfterValidator:
+    """Return the rule of a path's part: one of another form names nothing (404), and no store is asked for it."""
+    form = re.compile(pattern)
+
+    def require(text: str) -> str:
+        if form.fullmatch(text) is None:
+            raise Problem("not-found")
+        return text
+
+    return AfterValidator(require)
 
 
 def content(*media: str) -> dict[int | str, dict[str, Any]]:

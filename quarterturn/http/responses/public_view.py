@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,14 +27,13 @@ from quarterturn.public_view import (
     ROTATIONS,
     TASK_LISTS,
 )
+from rotation.calendar import is_month, is_release
 from rotation.turn.attestation import MONTHS, SIGNERS
 from vault.ledger.release.contents import ATTESTATION, MANIFEST, OPENINGS, TASKS
 from vault.ledger.release.month import FILES
 from vault.ledger.tree.tiles import KEPT
 
-RELEASE = re.compile(r"Historical-2\d{3}-(0[1-9]|1[0-2])", re.ASCII)
 KEY, DEV_SET = "log.vkey", "dev"
-MONTH = re.compile(r"2\d{3}-(0[1-9]|1[0-2])", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,20 +106,20 @@ class PublicView:
 
     def signed(self) -> Sequence[str]:
         """Name the months whose turn was signed, the oldest first."""
-        return sorted(path.name for path in self._months.glob("*") if MONTH.fullmatch(path.name))
+        return sorted(path.name for path in self._months.glob("*") if is_month(path.name))
 
     def of_month(self, month: str, file: str) -> Document | None:
         """Give a signed file of a turn."""
-        known = MONTH.fullmatch(month) and file in FILES
+        known = is_month(month) and file in FILES
         return self._document(self._months / month / file) if known else None
 
     def months(self) -> Sequence[str]:
         """Name the months that have a leaderboard, the oldest first."""
-        return sorted(p.stem for p in (self._view / LEADERBOARDS).glob("*.json") if MONTH.fullmatch(p.stem))
+        return sorted(p.stem for p in (self._view / LEADERBOARDS).glob("*.json") if is_month(p.stem))
 
     def leaderboard(self, month: str) -> Document | None:
         """Give a month's leaderboard, each line with the display name that its agent has now, or None."""
-        written = self._document(self._view / LEADERBOARDS / f"{month}.json") if MONTH.fullmatch(month) else None
+        written = self._document(self._view / LEADERBOARDS / f"{month}.json") if is_month(month) else None
         return written and Document.of(self._named(json.loads(written.body)))
 
     def _named(self, leaderboard: dict[str, Any]) -> bytes:
@@ -171,19 +169,19 @@ class PublicView:
         """Name the releases, the oldest first."""
         if not self._releases.is_dir():
             return ()
-        return sorted(path.name for path in self._releases.iterdir() if RELEASE.fullmatch(path.name))
+        return sorted(path.name for path in self._releases.iterdir() if is_release(path.name))
 
     def files(self, release: str) -> Mapping[str, Path]:
         """Map the names of a release's files to where they lie; none where there is no such release."""
         folder = self._releases / release
-        if not RELEASE.fullmatch(release) or not folder.is_dir():
+        if not is_release(release) or not folder.is_dir():
             return {}
         paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
         return {path.relative_to(folder).as_posix(): path for path in paths}
 
     def manifest(self, release: str) -> Document | None:
         """Give a release's manifest."""
-        return self._document(self._releases / release / MANIFEST) if RELEASE.fullmatch(release) else None
+        return self._document(self._releases / release / MANIFEST) if is_release(release) else None
 
     def archive(self, release: str) -> Archive | None:
         """Give a release in one file, or None where there is no such release, or no archive of it yet."""
@@ -195,11 +193,11 @@ class PublicView:
     def archive_digest(self, release: str) -> Document | None:
         """Give the digest of that file, as `sha256sum` writes it."""
         path = self._view / ARCHIVES / f"{release}{DIGEST}"
-        return self._document(path) if RELEASE.fullmatch(release) else None
+        return self._document(path) if is_release(release) else None
 
     def attestation(self, release: str) -> Document | None:
         """Give the statement of which tasks a release published."""
-        return self._document(self._releases / release / ATTESTATION) if RELEASE.fullmatch(release) else None
+        return self._document(self._releases / release / ATTESTATION) if is_release(release) else None
 
     @staticmethod
     def _document(path: Path) -> Document | None:

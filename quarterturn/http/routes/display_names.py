@@ -19,6 +19,7 @@ from quarterturn.http.dependencies.services import DisplayNames, PublicFiles
 from quarterturn.http.identity.auth import Who
 from quarterturn.http.responses import json_responses, models
 from quarterturn.http.routes import refusals
+from sandbox import pseudonyms
 
 router = APIRouter()
 
@@ -28,6 +29,7 @@ AgentName = Annotated[
         description="An agent: an image's repository (`mine` of ada/mine:1) or an endpoint's host, with hyphens.",
         max_length=64,
     ),
+    models.of_form(pseudonyms.PATTERN),
 ]
 
 log = logging.getLogger("quarterturn.service")
@@ -120,7 +122,9 @@ def give_up(changes: Changes, who: Who, agent: AgentName) -> Response:
 def remove(
     changes: Changes,
     who: Who,
-    submitter: Annotated[str, Path(description="The agent's account.", max_length=64)],
+    submitter: Annotated[
+        str, Path(description="The agent's account.", max_length=64), models.of_form(pseudonyms.PATTERN)
+    ],
     agent: AgentName,
 ) -> Response:
     """Remove an agent's display name: nobody can choose it again."""

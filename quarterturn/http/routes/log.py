@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from quarterturn.http.responses import json_responses, models
 from quarterturn.http.responses.problems import Problem
@@ -15,7 +15,8 @@ router = APIRouter(prefix="/log", tags=["log"])
 
 TEXT, BYTES = "text/plain; charset=utf-8", "application/octet-stream"
 NOTE = models.content("text/plain")
-Count = Annotated[int, Query(ge=0, le=2**53)]
+MAX_SIZE = 2**53  # leaves
+Count = Annotated[int, Query(ge=0, le=MAX_SIZE)]
 
 
 def log(request: Request) -> LogView:
@@ -34,7 +35,7 @@ def checkpoint(request: Request, log: Log) -> Response:
 
 
 @router.get("/checkpoints/{size}", response_class=Response, responses=NOTE, name="checkpoint_of_size")
-def checkpoint_of_size(request: Request, log: Log, size: int) -> Response:
+def checkpoint_of_size(request: Request, log: Log, size: Annotated[int, Path(ge=0, le=MAX_SIZE)]) -> Response:
     """Give the checkpoint that was published when the log had so many leaves."""
     return json_responses.published(request, _tagged(log.note(size)), TEXT)  # witnesses' lines come to stand under it
 

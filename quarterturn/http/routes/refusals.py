@@ -62,10 +62,9 @@ def no_model(wish: SubmissionRequest) -> Problem:
     return Problem("invalid", **of_field("model", expected, wish.model))
 
 
-def foreign_image(wish: SubmissionRequest, account: str, prefixes: Sequence[str]) -> Problem:
+def foreign_image(wish: SubmissionRequest, prefixes: Sequence[str]) -> Problem:
     """Say how the caller may name images."""
-    mine = [prefix.replace("{account}", account) for prefix in prefixes]
-    names = " or ".join(["a digest (sha256:…)", *(f"a name that begins with {prefix}" for prefix in mine)])
+    names = " or ".join(["a digest (sha256:…)", *(f"a name that begins with {prefix}" for prefix in prefixes)])
     detail = f"The image may be somebody else's. Name it by {names}."
     return Problem("not-yours", detail=detail, field="image", given=shown(wish.image), expected=names)
 

@@ -30,7 +30,7 @@ BEAT = 15  # seconds between keep-alive comments of an event stream
 LONGEST_WATCH = 3600  # seconds; then the client connects again
 
 
-Id = Annotated[str, Path(description="A submission's id.", max_length=64)]
+Id = Annotated[str, Path(description="A submission's id.", max_length=64), models.of_form(models.SUBMISSION)]
 Key = Annotated[str | None, Header(description="A repeated key repeats nothing.", min_length=1, max_length=200)]
 
 
@@ -63,7 +63,7 @@ class SubmissionIntake:
                 raise
             raise refusals.no_model(wish) from None
         except Refused:
-            raise refusals.foreign_image(wish, account, self._limits.images) from None
+            raise refusals.foreign_image(wish, self._submitting.policy.prefixes(account)) from None
         except OverQuota:
             raise refusals.quota(self._submitting.quotas(account), wish.tasks, self._limits) from None
         except NoEndpoints:

@@ -17,6 +17,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -32,6 +33,8 @@ from quarterturn.settings import ServiceSettings
 from quarterturn.submissions.store.tables import SubmissionRow
 from rotation.exposure.store import Exposures
 from sandbox.endpoint.address import parse as parse_url
+from sandbox.errors import SandboxError
+from sandbox.image_reference import ImageReference
 from sandbox.runs import submission as submissions
 from vault.database import transaction
 
@@ -69,7 +72,7 @@ class SubmissionRequest:
         if len(self.reference) > LONGEST:
             raise Malformed(f"an image or an endpoint has a name of at most {LONGEST} characters")
         if self.image is not None:
-            submissions.require_reference(self.image)
+            ImageReference.parse(self.image)
         elif parse_url(self.reference).scheme != "https":
             raise Malformed("an endpoint is reached over https: a task is never sent in the clear")
         if self.counts and self.tasks != "private":
@@ -239,7 +242,12 @@ class Submissions:
         """Name the agents that an account has submitted, as a leaderboard names them; versions share a name."""
         query = select(SubmissionRow.kind, SubmissionRow.reference).where(SubmissionRow.account == account).distinct()
         with Session(self._engine) as session:
-            return frozenset(_agent_name(kind, reference) for kind, reference in session.exec(query).all())
+            rows = session.exec(query).all()
+        names = set()
+        for kind, reference in rows:
+            with suppress(SandboxError):  # a name of before its grammar was checked was never run
+                names.add(_agent_name(kind, reference))
+        return frozenset(names)
 
     def unfinished(self) -> Sequence[SubmissionRecord]:
         """List all that waits or runs, the oldest first."""
@@ -355,7 +363,7 @@ def _party(session: Session, account: str) -> Sequence[str]:
 
 def _agent_name(kind: str, reference: str) -> str:
     if kind == "image":
-        return submissions.image_name(reference)
+        return submissions.image_name(ImageReference.parse(reference))
     return submissions.endpoint_name(parse_url(reference))
 
 

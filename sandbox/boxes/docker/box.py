@@ -30,6 +30,7 @@ from sandbox.boxes.docker.place import DockerPlace, Relay
 from sandbox.boxes.docker.world import DockerWorld
 from sandbox.boxes.place import random_address
 from sandbox.errors import NotFound, Refused, Unavailable
+from sandbox.image_reference import ImageReference
 from sandbox.images.build import added
 from sandbox.isolation.run_classes import RunClass
 from sandbox.kinds.common.state_kind import DATA
@@ -65,7 +66,8 @@ class DockerBox:
         runtime: str | None = None,
         run_class: RunClass = "open",
     ) -> None:
-        self._world_image, self._relay_image, self._agent_image = world_image, relay_image, agent_image
+        names = (world_image, relay_image, agent_image)
+        self._world_image, self._relay_image, self._agent_image = map(ImageReference.parse, names)
         self.runtime = runtime
         self._engine = Engine()
         self._images = Images(self._engine)
@@ -96,7 +98,7 @@ class DockerBox:
         self._copies.remove_old()
         self.file_of(self._relay_image, "/lock")
 
-    def digest(self, reference: str) -> str:
+    def digest(self, reference: ImageReference) -> str:
         """Give the engine's digest of an image: `sha256:` and 64 hexadecimal digits.
 
         Raises:
@@ -112,7 +114,7 @@ class DockerBox:
             Refused: it cannot be run behind this wall; the message says why.
             Unavailable: the engine cannot be asked.
         """
-        image = self._image(program.image or self._agent_image)
+        image = self._image_of(program)
         image.words(tuple(program.command))
         if program.folder is not None:
             policy.must_be_readable(program.folder)
@@ -159,7 +161,7 @@ class DockerBox:
             Lost: the relay did not come up.
         """
         self._engine.await_restart()
-        image = self._image(program.image or self._agent_image)
+        image = self._image_of(program)
         binds, folder = self._laid(limits), None
         if program.folder is not None:
             policy.must_be_readable(program.folder)
@@ -187,7 +189,7 @@ class DockerBox:
             undo.pop_all()
         return made
 
-    def file_of(self, reference: str, path: str) -> bytes:
+    def file_of(self, reference: ImageReference, path: str) -> bytes:
         """Read one file out of an image, without starting it."""
         config = {
             "Image": self._images.find(reference).id,
@@ -221,9 +223,13 @@ class DockerBox:
             walled = IsolatedProgram(image, [], policy.AGENT_UID, ResourceLimits(), binds=laid, tmpfs=tmpfs)
             self._create(walled, undo).start()
 
-    def _image(self, name: str) -> EngineImage:
-        """Give an image as runs of our class see it."""
-        image = self._images.find(name)
+    def _image_of(self, program: Program) -> EngineImage:
+        """Return the image in which a program runs."""
+        return self._image(ImageReference.parse(program.image) if program.image is not None else self._agent_image)
+
+    def _image(self, reference: ImageReference) -> EngineImage:
+        """Return an image as runs of our class see it."""
+        image = self._images.find(reference)
         with self._making:
             if image.id not in self._seen:
                 self._seen[image.id] = self._copies.of(image).files
@@ -242,9 +248,9 @@ class DockerBox:
         if any(server.folder is not None and server.folder.name != server.name for server in servers):
             raise Refused("no image has a server that is only being added: add it in the bwrap box (`--box bwrap`)")
         (home,) = homes
-        name = added(home).tag(self._images.find(self._world_image).id)
+        tag = added(home).tag(self._images.find(self._world_image).id)
         try:
-            return self._image(name)
+            return self._image(ImageReference.parse(tag))
         except NotFound:
             raise Unavailable(
                 f"the engine has no image with the servers that this home has added: `quarterturn server image --home "

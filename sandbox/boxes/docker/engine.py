@@ -30,7 +30,8 @@ from requests.exceptions import RequestException
 
 from sandbox.boxes.box import ExitFacts
 from sandbox.boxes.docker.attachment import Attachment
-from sandbox.errors import Malformed, NotFound, Unavailable
+from sandbox.errors import NotFound, Unavailable
+from sandbox.image_reference import ImageReference
 
 Document = Mapping[str, Any]
 
@@ -183,22 +184,17 @@ class Engine:
         with asked("looking at the engine"):
             return sorted(self.api.info()["Runtimes"])
 
-    def image(self, reference: str) -> Document:
-        """Give what it knows of an image.
+    def image(self, reference: ImageReference) -> Document:
+        """Return what it knows of an image.
 
         Raises:
             NotFound: it has none of that name.
-            Malformed: no image can have that name.
         """
         with asked(f"looking for the image {reference}"):
             try:
-                document: Document = self.api.inspect_image(reference)
+                document: Document = self.api.inspect_image(str(reference))
             except ImageNotFound as error:
                 raise NotFound(f"the engine has no image {reference}: build it or pull it first") from error
-            except APIError as error:
-                if "invalid reference format" not in str(error.explanation):
-                    raise
-                raise Malformed(f"{reference!r} is no image's name; give NAME or NAME:TAG, in lower case") from error
         return document
 
     def names(self, pattern: str) -> list[str]:
@@ -207,12 +203,12 @@ class Engine:
             images = self.api.images(filters={"reference": pattern})
         return [name for image in images for name in image.get("RepoTags") or ()]
 
-    def remove_image(self, name: str) -> None:
+    def remove_image(self, name: ImageReference) -> None:
         """Take a name from an image, and remove it if it has no other and nothing runs from it; never raises."""
         with contextlib.suppress(*BROKEN):
-            self.api.remove_image(name)
+            self.api.remove_image(str(name))
 
-    def flatten(self, container: Container, head: bytes, name: str) -> str:
+    def flatten(self, container: Container, head: bytes, name: ImageReference) -> str:
         """Make an image of the files of a container, in one layer, and give its id.
 
         Args:
@@ -223,8 +219,7 @@ class Engine:
         Raises:
             Unavailable: the engine could not.
         """
-        repository, _, tag = name.rpartition(":")
-        wanted = {"fromSrc": "-", "repo": repository, "tag": tag}
+        wanted = {"fromSrc": "-", "repo": name.name, "tag": name.tag}
         with asked("copying an image"):
             api = self.api  # its own `import_image` would read the whole of it into memory
             files = itertools.chain([head], api.export(container.id))

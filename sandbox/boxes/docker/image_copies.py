@@ -13,6 +13,7 @@ Program, variables and folder are read from the image itself; a copy holds only 
 from __future__ import annotations
 
 import io
+import re
 import secrets
 import tarfile
 from dataclasses import replace
@@ -21,11 +22,13 @@ from sandbox.boxes.docker.container_config import RUNNER_LABEL
 from sandbox.boxes.docker.engine import Engine
 from sandbox.boxes.docker.images import EngineImage
 from sandbox.errors import NotFound
+from sandbox.image_reference import ImageReference
 from sandbox.isolation.run_classes import RunClass
 from sandbox.runner_identity import runner
 
 PREFIX = "quarterturn-copy-"
 SALT = ".quarterturn-copy"
+_COPY = re.compile(rf"{PREFIX}[a-z]+:(?P<id>[0-9a-f]{{64}})")
 
 
 class ImageCopies:
@@ -47,7 +50,7 @@ class ImageCopies:
         """
         if self._class == "open":
             return image
-        name = f"{PREFIX}{self._class}:{image.id.removeprefix('sha256:')}"
+        name = ImageReference.parse(f"{PREFIX}{self._class}:{image.id.removeprefix('sha256:')}")
         try:
             return replace(image, files=str(self._engine.image(name)["Id"]))
         except NotFound:
@@ -55,13 +58,13 @@ class ImageCopies:
 
     def remove_old(self) -> None:
         """Remove the copies, of all classes, whose images the engine has no more."""
-        for name in (candidate for candidate in self._engine.names(f"{PREFIX}*") if candidate.startswith(PREFIX)):
+        for copy in filter(None, map(_COPY.fullmatch, self._engine.names(f"{PREFIX}*"))):
             try:
-                self._engine.image(f"sha256:{name.rpartition(':')[2]}")
+                self._engine.image(ImageReference.parse(f"sha256:{copy['id']}"))
             except NotFound:
-                self._engine.remove_image(name)
+                self._engine.remove_image(ImageReference.parse(copy[0]))
 
-    def _made(self, image: EngineImage, name: str) -> str:
+    def _made(self, image: EngineImage, name: ImageReference) -> str:
         config = {"Image": image.id, "Cmd": ["/"], "NetworkDisabled": True, "Labels": {RUNNER_LABEL: runner()}}
         container = self._engine.create(config)
         try:

@@ -14,6 +14,7 @@ from typing import Any
 
 from sandbox.boxes.docker.engine import Engine
 from sandbox.errors import Refused
+from sandbox.image_reference import ImageReference
 
 LARGEST = 20 * 1024**3  # bytes; an engine lays an image under a container as it is, so its size costs a run nothing
 
@@ -47,12 +48,12 @@ class EngineImage:
     files: str = ""
 
     @classmethod
-    def of(cls, name: str, document: Mapping[str, Any]) -> EngineImage:
+    def of(cls, reference: ImageReference, document: Mapping[str, Any]) -> EngineImage:
         """Take what we need from what the engine says."""
         config = document.get("Config") or {}
         tags = document.get("RepoTags") or ()
         return cls(
-            tags[0] if tags and name == document["Id"] else name,
+            tags[0] if tags and not reference.repository else str(reference),
             str(document["Id"]),
             tuple(config.get("Entrypoint") or ()),
             tuple(config.get("Cmd") or ()),
@@ -101,10 +102,10 @@ class Images:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._known: dict[str, EngineImage] = {}
+        self._known: dict[ImageReference, EngineImage] = {}
         self._looking = threading.Lock()
 
-    def find(self, name: str) -> EngineImage:
+    def find(self, reference: ImageReference) -> EngineImage:
         """Give an image that can run here.
 
         Raises:
@@ -112,11 +113,11 @@ class Images:
             Refused: it cannot run here.
         """
         with self._looking:
-            if name not in self._known:
-                image = EngineImage.of(name, self._engine.image(name))
+            if reference not in self._known:
+                image = EngineImage.of(reference, self._engine.image(reference))
                 image.must_run_on(self._engine.platform)
-                self._known[name] = image
-            return self._known[name]
+                self._known[reference] = image
+            return self._known[reference]
 
     def forget(self) -> None:
         """Look every name up anew."""

@@ -293,6 +293,19 @@ def test_rows_in_a_file_of_their_own_replace_nothing(live, tmp_path, opened):
     assert (tmp_path / "other.db").stat().st_size == (tmp_path / "copy" / "rows.db").stat().st_size
 
 
+def test_rows_outside_of_the_home_replace_nothing_however_their_path_is_written(live, tmp_path, opened):
+    """`home/../rows.db` begins with the home and lies beside it."""
+    settings = live / "quarterturn.toml"
+    settings.write_text(settings.read_text().replace("sqlite:///quarterturn.db", "sqlite:///../rows.db"))
+    (live / "quarterturn.db").rename(tmp_path / "rows.db")
+    opened(live).backups.write(tmp_path / "copy", with_keys=False)
+    before = (tmp_path / "rows.db").read_bytes()
+    with pytest.raises(Refused, match="there is a database at"):
+        restore(tmp_path / "copy", tmp_path / "new", live / "head" / "signed", None)
+    assert (tmp_path / "rows.db").read_bytes() == before
+    assert not (tmp_path / "new").exists()
+
+
 def test_the_newest_head_is_asked_for(live, copy_of_live, tmp_path):
     with pytest.raises(Malformed, match="name the newest head that was signed, with --head"):
         restore(copy_of_live, tmp_path / "new", None, None)

@@ -206,7 +206,8 @@ def decoded(said) -> list[bytes]:
         ("/log/tile/0/000", 404),
         ("/log/tile/entries", 404),
         ("/log/checkpoints/999", 404),
-        ("/log/checkpoints/-1", 404),
+        ("/log/checkpoints/-1", 422),
+        (f"/log/checkpoints/{'9' * 300}", 422),
     ],
 )
 def test_missing_and_malformed_log_paths_give_the_right_status(site, path, status):

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
+import secrets
+import tarfile
+from contextlib import closing
 from datetime import UTC, datetime
 
+import docker
 import pytest
 
 from quarterturn.failure_codes import CODES
-from quarterturn.submissions import service
+from quarterturn.submissions.service import SubmissionPolicy
 from quarterturn.submissions.store.requests import SubmissionRequest
 from rotation.month.sets import DEMO
+from sandbox.boxes.docker.box import DockerBox
+from sandbox.errors import Malformed, NotFound
+from sandbox.image_reference import ImagePattern, ImageReference
+from sandbox.runs import submission
 
 from .conftest import with_dev_set
 
@@ -91,12 +100,12 @@ def test_a_submission_that_cannot_be_run_is_refused_before_it_waits(site, ada, p
         ("adam/agent", False),
         ("ada", False),
         ("agent:1", False),
-        ("bob/agent@sha256:" + "a" * 63, False),
         ("agent:sha256-" + "a" * 64, False),
     ],
 )
 def test_submitters_may_name_their_own_images_or_unguessable_ones(image, may):
-    assert service.may_name(("{account}/", "registry.example/{account}/"), "ada", image) is may
+    patterns = [ImagePattern.parse(pattern) for pattern in ("{account}/", "registry.example/{account}/")]
+    assert SubmissionPolicy(patterns, (), endpoints=False).may_name("ada", ImageReference.parse(image)) is may
 
 
 def test_another_ones_image_is_not_run(live, serve, problem):
@@ -106,6 +115,65 @@ def test_another_ones_image_is_not_run(live, serve, problem):
             assert problem(site.post(path, {"image": "bob/agent:1"}, ada)) == "not-yours"
         assert site.get("/submissions", ada).json()["submissions"] == []
         assert site.post("/submissions", {"image": "ada/agent:1"}, ada).status_code == 201
+
+
+@pytest.mark.parametrize("image", ["mallory/../ada/x:1", "mallory//../ada/x:1", "mallory/x:1:2", "mallory/X"])
+def test_a_name_that_an_engine_would_read_otherwise_is_refused_whoever_it_begins_with(image, live, serve, problem):
+    with serve(live, limits={"images": ("{account}/",)}) as site:
+        mallory = site.account("mallory")
+        for path in ("/submissions", "/checks"):
+            answer = site.post(path, {"image": image}, mallory)
+            assert (answer.status_code, problem(answer)) == (422, "invalid")
+            assert answer.json()["detail"].startswith("image: ")
+            assert answer.json()["expected"] == "the name of an image, such as ada/agent:1"
+        assert site.get("/submissions", mallory).json()["submissions"] == []
+
+
+@pytest.mark.engine
+def test_another_ones_image_is_not_run_by_a_path_that_the_engines_client_normalizes(live, serve, problem):
+    """The engine's own client is asked for each name first, and finds ada's image."""
+    empty, repository, resolve = io.BytesIO(), f"ada/quarterturn-test-{secrets.token_hex(4)}", DockerBox().digest
+    tarfile.open(fileobj=empty, mode="w").close()
+    with closing(docker.from_env()) as engine, serve(live, limits={"images": ("{account}/",)}) as site:
+        mallory, name = site.account("mallory"), f"{repository}:1"
+        engine.api.import_image_from_data(empty.getvalue(), repository=repository, tag="1")
+        try:
+            ada = engine.api.inspect_image(name)["Id"]
+            for form in ("mallory/../{}", "mallory//../{}", "mallory/x/../../{}"):
+                assert engine.api.inspect_image(form.format(name))["Id"] == ada
+                answer = site.post("/submissions", {"image": form.format(name)}, mallory)
+                assert (answer.status_code, problem(answer), answer.json()["field"]) == (422, "invalid", "image")
+                with pytest.raises(Malformed, match="is not the name of an image"):
+                    submission.image(form.format(name), submitter="mallory", resolve=lambda _: pytest.fail("was asked"))
+            assert site.get("/submissions", mallory).json()["submissions"] == []
+            assert problem(site.post("/submissions", {"image": name}, mallory)) == "not-yours"
+            for text in (name, f"index.docker.io/{name}", ada):
+                assert submission.image(text, submitter="ada", resolve=resolve).program.image == ada
+            short = ada.removeprefix("sha256:")[:12]
+            assert engine.api.inspect_image(short)["Id"] == ada, "the beginning of an id is a name to it"
+            with pytest.raises(NotFound):
+                submission.image(short, submitter="mallory", resolve=resolve)
+        finally:
+            engine.api.remove_image(name)
+
+
+@pytest.mark.both_databases
+def test_what_is_no_name_in_a_path_is_not_found(home, serve, problem):
+    """PostgreSQL takes no NUL, so a store that was asked for one would say something else."""
+    with serve(home) as site:
+        ada, maintainer = site.account("ada"), site.account("grace", "maintainer")
+        for name in (
+            "%00",
+            "s-aaaaaaaaaaaaaaa%00",
+            "s-aaaaaaaaaaaaaaaa%0a",
+            "s-aaaaaaaaaaaaaaaaa",
+            "s-%D0%B0aaaaaaaaaaaaaaa",
+        ):
+            assert problem(site.get(f"/submissions/{name}", ada)) == "not-found"
+            assert problem(site.get(f"/runs/{name}")) == "not-found"
+            assert problem(site.ask("DELETE", f"/display-names/{name}", ada)) == "not-found"
+            for path in (f"{name}/mine", f"ada/{name}"):
+                assert problem(site.ask("DELETE", f"/admin/display-names/{path}", maintainer)) == "not-found"
 
 
 def test_only_json_is_read(site, ada, problem):

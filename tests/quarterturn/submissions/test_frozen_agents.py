@@ -114,7 +114,8 @@ def test_one_beyond_the_quota_of_all_is_told_of(opened):
 @pytest.mark.parametrize(
     ("table", "sentence"),
     [
-        ({"calm": {"image": "agent:1"}}, "'frozen_agents.calm.image' is wrong: Its container image, by digest"),
+        ({"calm": {"image": "agent:1"}}, "'frozen_agents.calm.image' is wrong: 'agent:1' has no digest"),
+        ({"calm": {"image": f"../{IMAGE}"}}, "'frozen_agents.calm.image' is wrong: '../"),
         (
             {"calm": {"image": IMAGE, "modell": "g"}},
             "'frozen_agents.calm.modell' is not a setting; did you mean 'model'",

@@ -136,7 +136,7 @@ def test_a_command_that_cannot_be_is_refused_in_a_sentence(line, error):
 
 
 def test_an_image_is_bound_by_the_digest_that_the_engine_gives():
-    made = submission.image("registry.invalid:5000/team/My_Agent:v2", submitter="ada", resolve=lambda _: DIGEST)
+    made = submission.image("registry.invalid:5000/team/my_agent:v2", submitter="ada", resolve=lambda _: DIGEST)
     assert (made.kind, made.name, made.digest) == ("image", "my-agent", DIGEST)
     assert made.program.image == DIGEST  # the name may mean something else by the time that it runs
 

@@ -14,6 +14,7 @@ from sandbox.boxes.box import Program, ResourceLimits
 from sandbox.boxes.docker.box import AGENT_IMAGE, RELAY_IMAGE, DockerBox
 from sandbox.boxes.docker.container_config import RUNNER_LABEL
 from sandbox.errors import Lost, NotFound, Refused, Unavailable
+from sandbox.image_reference import ImageReference
 from sandbox.isolation.filters import filter_of
 from sandbox.runner_identity import runner, runner_lives
 from sandbox.servers.server import Server
@@ -81,7 +82,7 @@ def test_an_engine_that_does_not_answer_is_named(monkeypatch, tmp_path):
 
 
 def test_an_image_of_ours_that_is_missing_is_named_with_what_to_do():
-    with pytest.raises(Unavailable, match=r"no image none:none: run \./run setup"):
+    with pytest.raises(Unavailable, match=r"no image docker.io/library/none:none: run \./run setup"):
         DockerBox(world_image="none:none").check()
 
 
@@ -94,11 +95,11 @@ def test_an_image_that_is_not_there_is_not_found(box, sockets):
     with pytest.raises(NotFound, match="build it or pull it"):
         box.place(Program(image="no-such-image:ever"), sockets, LIMITS)
     with pytest.raises(NotFound):
-        box.digest("no-such-image:ever")
+        box.digest(ImageReference.parse("no-such-image:ever"))
 
 
 def test_a_digest_is_the_engines_own(box, engine):
-    digest = box.digest(AGENT_IMAGE)
+    digest = box.digest(ImageReference.parse(AGENT_IMAGE))
     assert digest == engine.images.get(AGENT_IMAGE).id
     assert digest.startswith("sha256:")
     assert len(digest) == 71
@@ -358,7 +359,7 @@ def status_at_last(engine, container):
 def lock(box, tmp_path_factory):
     """Give the lock of the image, and a filter; it is static, so it also runs outside."""
     folder = tmp_path_factory.mktemp("lock")
-    (folder / "lock").write_bytes(box.file_of(RELAY_IMAGE, "/lock"))
+    (folder / "lock").write_bytes(box.file_of(ImageReference.parse(RELAY_IMAGE), "/lock"))
     (folder / "lock").chmod(0o755)
     (folder / "filter").write_bytes(filter_of("agent"))
     (folder / "cut").write_bytes(filter_of("agent")[:-3])

@@ -13,6 +13,7 @@ from sandbox.boxes.docker.container_config import IsolatedProgram
 from sandbox.boxes.docker.engine import Engine
 from sandbox.boxes.docker.image_copies import PREFIX, ImageCopies, salt
 from sandbox.boxes.docker.images import Images
+from sandbox.image_reference import ImageReference
 
 from ....patience import PATIENCE
 
@@ -26,7 +27,7 @@ def image():
     steps = f"FROM {RELAY_IMAGE}\nENV ONE=1 TWO='two words $ONE'\nWORKDIR /deep\nENTRYPOINT [\"/relay\"]\n"
     build = ["docker", "build", "-q", "--network=none", "-t", NAME, "-"]
     subprocess.run(build, input=steps.encode(), capture_output=True, check=True)
-    yield Images(Engine()).find(NAME)
+    yield Images(Engine()).find(ImageReference.parse(NAME))
     subprocess.run(["docker", "image", "rm", "-f", NAME], capture_output=True, check=False)
     ImageCopies(Engine(), "sealed").remove_old()
 
