@@ -13,7 +13,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from sandbox.servers.server import Server
@@ -43,14 +43,28 @@ class Program:
     Attributes:
         image: a container image (Docker box), or None.
         command: the argument vector; empty means the image's own entry point.
-        folder: a folder that the agent may read (bubblewrap box: mounted read-only at its own path), or None.
+        folder: a folder that the agent may read, or None.
         environment: extra variables. `QUARTERTURN_URL` is added by the box.
+        seen_at: where a walled box mounts the folder, read-only. Never at its own path: an image may have a folder of
+            that path which is closed to the agent's user, as root's home is.
     """
 
     image: str | None = None
     command: Sequence[str] = ()
     folder: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    seen_at: str = "/submission"
+
+    @property
+    def command_inside(self) -> tuple[str, ...]:
+        """The argument vector as a walled place sees it: paths below the folder begin with `seen_at`."""
+        return tuple(map(self._inside, self.command))
+
+    def _inside(self, word: str) -> str:
+        path, folder = Path(word), self.folder and self.folder.absolute()
+        if folder is None or not path.is_absolute() or not path.is_relative_to(folder):
+            return word
+        return str(PurePosixPath(self.seen_at, path.relative_to(folder)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import sys
+import tempfile
 import termios
 import threading
 import time
@@ -488,6 +489,18 @@ def test_a_daemon_of_an_agent_dies_with_it(walled, sockets):
     with an_agent(walled, python(code), sockets) as agent:
         agent.wait(PATIENCE)
     assert not running(mark)
+
+
+def test_an_agent_starts_wherever_its_folder_lies(walled, sockets):
+    """Root's home is closed in an image too, so a folder that is mounted at its own path below it cannot be reached."""
+    with tempfile.TemporaryDirectory(prefix="übung 1: ", dir=Path.home()) as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "agent.py").write_text("import os; print(open('agent.py').read() != '', os.getcwd())")
+        program = Program(command=("python3", str(folder / "agent.py")), folder=folder)
+        with an_agent(walled, program, sockets) as agent:
+            agent.wait(PATIENCE)
+            assert agent.output() == "True /submission\n"
 
 
 @pytest.mark.needs("root")

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from sandbox.attacks.harness.probing import SEEN_AT
 from sandbox.boxes import policy
 from sandbox.boxes.box import Box, Place, Program, ResourceLimits
 from sandbox.boxes.bwrap.box import BwrapBox, BwrapPlace
@@ -140,7 +141,7 @@ class WeakenedBwrap(BwrapBox):
             return walls
         for name in grantable():
             walls.add("--cap-add", f"CAP_{name}")
-        walls.add("--hostname", "control", "--bind", self._folder, self._folder)
+        walls.add("--hostname", "control", "--bind", self._folder, SEEN_AT)
         walls.tmpfs("/usr/share", limits.tmpfs)
         walls.tmpfs("/dev/shm", limits.tmpfs)  # noqa: S108 - in the place
         walls.folder(PRIVATE)
@@ -191,11 +192,12 @@ class WeakenedDocker(DockerBox):
             "Devices": [{"PathOnHost": "/dev/null", "PathInContainer": DEVICE, "CgroupPermissions": "rw"}],
         }
         laid = {
-            f"{self._folder}": str(self._folder),
+            f"{self._folder}": SEEN_AT,
             f"{own / 'resolv.conf'}": "/etc/resolv.conf",
             f"{own / 'hosts'}": "/etc/hosts",
             f"{self._sockets}": GATEWAY,
             f"{self._sockets / 'gateway.sock'}": ENGINE,
         }
-        binds = [bind for bind in host["Binds"] if bind.split(":")[1] not in laid.values()]
-        host["Binds"] = [*binds, *(f"{source}:{place}" for source, place in laid.items())]
+        walled = [mount for mount in host["Mounts"] if mount["Target"] not in laid.values()]
+        open_mounts = [{"Type": "bind", "Source": source, "Target": place} for source, place in laid.items()]
+        host["Mounts"] = [*walled, *open_mounts]

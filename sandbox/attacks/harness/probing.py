@@ -19,6 +19,7 @@ from sandbox.isolation.system_calls import NUMBERS
 from sandbox.runs.run_environment import socket_folder
 
 PROBES = Path(__file__).parents[1] / "probes"
+SEEN_AT = "/submission/sandbox/attacks/probes"  # ends as the packages are called
 MIB = 1 << 20
 LIMITS = ResourceLimits(memory=128 * MIB, pids=64, tmpfs=16 * MIB, wall=180.0, output=256 * 1024)
 GOALS = {  # how much is asked for: more than any box gives, and less than ten times as much
@@ -50,13 +51,13 @@ def program(
 
     Args:
         names: their names, in order.
-        folder: where the probes lie; it ends in `sandbox/attacks/probes`, as the packages are called.
+        folder: where the probes lie.
         environment: variables beside the goals.
         inside: a mark among the arguments, by which the processes can be found.
     """
     words = ("python3", "-m", "sandbox.attacks.probes", *names, *([inside] if inside else []))
-    path = {"PYTHONPATH": str(folder.parents[2])}
-    return Program(command=words, folder=folder, environment={**GOALS, **path, **(environment or {})})
+    variables = {**GOALS, "PYTHONPATH": str(Path(SEEN_AT).parents[2]), **(environment or {})}
+    return Program(command=words, folder=folder, environment=variables, seen_at=SEEN_AT)
 
 
 def endings(output: str) -> dict[str, tuple[Any, str]]:

@@ -308,7 +308,9 @@ class BwrapBox:
         inside = [interpreter(), "-I", "-S", RELAY, str(PORT), f"{SOCKETS}/{SOCKET_NAME}"]
         document = {
             "relay": _part(relay, relay.command(inside, policy.RELAY_LIMITS, groups[1] if groups else None)),
-            "agent": _part(agent, agent.command([*WAITING, *program.command], limits, groups[0] if groups else None)),
+            "agent": _part(
+                agent, agent.command([*WAITING, *program.command_inside], limits, groups[0] if groups else None)
+            ),
             "patience": START_SECONDS / 2,
         }
         made = _place(document, [relay, agent], groups, limits.output)
@@ -357,8 +359,8 @@ class BwrapBox:
         walls.bind(programs.at(AGENTS), AGENTS)
         walls.environment({"PATH": policy.AGENT_PATH} | policy.agent_environment(program))
         if program.folder is not None:
-            walls.bind(program.folder.resolve(), program.folder.absolute())
-        walls.add("--chdir", program.folder.absolute() if program.folder else "/tmp")  # noqa: S108 - in the place
+            walls.bind(program.folder.resolve(), program.seen_at)
+        walls.add("--chdir", program.seen_at if program.folder else "/tmp")  # noqa: S108 - in the place
         return walls
 
     def _look_around(self) -> None:

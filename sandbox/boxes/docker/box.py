@@ -115,7 +115,7 @@ class DockerBox:
             Unavailable: the engine cannot be asked.
         """
         image = self._image_of(program)
-        image.words(tuple(program.command))
+        image.words(program.command_inside)
         if program.folder is not None:
             policy.must_be_readable(program.folder)
         try:
@@ -165,11 +165,11 @@ class DockerBox:
         binds, folder = self._laid(limits), None
         if program.folder is not None:
             policy.must_be_readable(program.folder)
-            folder = str(program.folder.absolute())
+            folder = program.seen_at
             binds[folder] = program.folder.resolve()
         policy.let_relay_in(sockets)
         environment = policy.agent_environment(program)
-        words = list(program.command) if program.image is None else image.words(tuple(program.command))
+        words = program.command_inside if program.image is None else image.words(program.command_inside)
         with contextlib.ExitStack() as undo:
             ended = threading.Event()
             relay = self._relay(sockets, ended, undo)

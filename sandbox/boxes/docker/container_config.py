@@ -114,7 +114,10 @@ class IsolatedProgram:
             "NanoCpus": int(limits.cpus * 1_000_000_000),
             "Ulimits": [{"Name": name, "Soft": cap, "Hard": cap} for name, cap in caps.items()],
             "LogConfig": {"Type": "none", "Config": {}},
-            "Binds": [f"{source}:{place}:ro" for place, source in binds.items()],
+            "Mounts": [
+                {"Type": "bind", "Source": str(source), "Target": place, "ReadOnly": True}  # a path may hold a colon
+                for place, source in binds.items()
+            ],
             "Tmpfs": dict.fromkeys(self.tmpfs, size),
         }
         if not sentry:  # gVisor has a kernel of its own, of which this one's files say nothing

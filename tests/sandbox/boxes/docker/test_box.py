@@ -173,8 +173,8 @@ def test_agent_relay_and_world_are_isolated_alike(box, engine, sockets):
     assert [three[name].attrs["Config"].get("NetworkDisabled", False) for name in three] == [True, True, False]
     laid = {"/.lock", "/.filters", "/etc/hosts", "/etc/resolv.conf"}
     laid |= {f"/proc/{name}" for name in ("cpuinfo", "loadavg", "meminfo", "stat", "uptime")}
-    assert {bind.split(":")[1] for bind in hosts["agent"]["Binds"]} == laid
-    assert all(bind.endswith(":ro") for host in hosts.values() for bind in host["Binds"])
+    assert {mount["Target"] for mount in hosts["agent"]["Mounts"]} == laid
+    assert all(mount["ReadOnly"] for host in hosts.values() for mount in host["Mounts"])
 
 
 def test_everything_is_removed(box, engine, sockets):
