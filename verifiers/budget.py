@@ -12,7 +12,7 @@ from verifiers.errors import CorruptState
 
 MAX_STEPS = 2_000_000
 MAX_BYTES = 128 << 20
-MAX_JUDGED = 2_000_000
+MAX_JUDGED = 1_000_000
 """Steps of all probes of a predicate together; what is left after them counts against the state."""
 A_STEP = 32
 """Bytes of a text that are parsed for one step."""
