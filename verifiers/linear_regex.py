@@ -25,7 +25,7 @@ from verifiers.errors import Malformed
 MAX_PATTERN, MAX_STATES, MAX_REPEAT, MAX_DEPTH = 1000, 2000, 200, 40
 MAX_CACHED = 1 << 16
 """Transitions that are kept; then the cache starts anew."""
-CHARACTERS, A_STATE, CHUNK = 8, 2, 4096
+CHARACTERS, A_STATE, CHUNK = 8, 3, 4096
 """Characters for a step where the transition is known, steps for a state where it is not, and characters at a time."""
 
 PATTERN: Mapping[str, Any] = {

@@ -1,4 +1,7 @@
-"""Worst inputs for predicates that match patterns or search texts: states at the caps, and texts that fold badly."""
+"""Worst inputs of predicates that match patterns or search texts: what a test counts the steps of, and a bench times.
+
+Texts come in any size, so that a test can take small ones and the bench those at the caps.
+"""
 
 from __future__ import annotations
 
@@ -9,393 +12,274 @@ from verifiers.normal_form import NormalState
 from verifiers.states.calendar.entries import CalendarEntry
 from verifiers.states.calendar.entries import document_of as calendar_document
 from verifiers.states.calendar.items import Item
-from verifiers.states.forge.examples import ISSUE, forge
+from verifiers.states.forge.examples import ISSUE, PULL, REVIEW, forge
 from verifiers.states.git.examples import repository
 from verifiers.states.mailbox.messages import MailMessage, MailState
 from verifiers.states.mailbox.messages import state_of as mail_state
 from verifiers.states.postgres.examples import postgres_database
 from verifiers.states.readers import read
 
-SIZE = 4 << 20
-"""Bytes of a file; the texts of a namespace have at most 24 MiB together as they are written down."""
+States = Mapping[str, NormalState]
+
 WIDE = "".join(map(chr, range(0x4E00, 0x9FA5)))
-NO_UTF8 = b"\xff" * SIZE
-EXPANDING = "\u0130\u00df\u0149" * (1 << 18)
-"""Letters of which case folding makes two or three."""
 STUMBLING = "a" * 49 + "b" + "a" * 49
 """A part that a search without preparation compares nearly whole at every place of `aaa…`."""
+SHORT = 29_000
+"""Letters of the longest texts that CPython searches without preparation for a part of fewer than a hundred."""
 CLASS = "(?i)[" + "".join(map(chr, range(0x400, 0x400 + 950, 2))) + "]{2}"
-ASCII_LINE = "abc def 123 4,567.89 " * 3 + "\n"
+LINE = "abc def 123 4,567.89\n"
+AT = {"repository": "acme/site", "branch": "main", "path": "big"}
+ISSUE_AT = {"repository": "acme/site", "number": 1}
 
 
 class Costly(NamedTuple):
-    """A probe on a state that is made to be expensive."""
+    """A probe on a state that is made to be expensive.
+
+    Attributes:
+        name: the predicate.
+        arguments: its arguments.
+        text: makes so many bytes; for a predicate of the answer, that is the answer.
+        states: makes the state that has them in it.
+        letters: the most bytes of that text which may cost one step.
+    """
 
     name: str
     arguments: Mapping[str, Any]
-    states: Callable[[], Mapping[str, NormalState]] = dict
-    answer: str | None = None
+    text: Callable[[int], bytes]
+    states: Callable[[bytes], States]
+    letters: int
 
 
-def files(**contents: bytes) -> Callable[[], Mapping[str, NormalState]]:
-    """Give files of a folder as a reader gives them."""
-    entries = [[path, "file", 0o644, number] for number, path in enumerate(contents)]
-    return lambda: {"filesystem": NormalState({"entries": entries}, tuple(contents.values()))}
+def filled(pattern: str | bytes) -> Callable[[int], bytes]:
+    """Return what repeats a pattern up to a size."""
+    data = pattern.encode() if isinstance(pattern, str) else pattern
+    return lambda size: data * (size // len(data))
 
 
-def names(count: int) -> Callable[[], Mapping[str, NormalState]]:
-    entries = [[f"out/{'a' * 240}{number}", "file", 0o644, 0] for number in range(count)]
-    return lambda: {"filesystem": NormalState({"entries": entries}, (b"",))}
+def file(data: bytes) -> States:
+    return {"filesystem": NormalState({"entries": [["a", "file", 0o644, 0]]}, (data,))}
 
 
-def table(query: str, *texts: str) -> Costly:
-    """Give a query on a table of texts."""
-
-    def states() -> Mapping[str, NormalState]:
-        rows = {"stock": [[str(number), text] for number, text in enumerate(texts)]}
-        columns = {"stock": [["id", "integer primary key"], ["item", "text"]]}
-        return {"postgres": read("postgres", postgres_database(columns, rows).states["postgres"])}
-
-    return Costly("postgres.queryCount", {"query": query, "count": 0, "at_least": True}, states)
+def names(data: bytes) -> States:
+    entries = [[f"out/{'a' * 240}{number}", "file", 0o644, 0] for number in range(len(data) // 240)]
+    return {"filesystem": NormalState({"entries": entries}, (b"",))}
 
 
-def git_file(data: bytes, **more: Any) -> Callable[[], Mapping[str, NormalState]]:
-    def states() -> Mapping[str, NormalState]:
-        made = read("github", forge(merged=True, extra={"big": "HERE"}).states["github"])
-        return {"github": NormalState(made.document, tuple(data if blob == b"HERE" else blob for blob in made.blobs))}
-
-    return states
+def file_at_branch(data: bytes) -> States:
+    made = read("github", forge(merged=True, extra={"big": "HERE"}).states["github"])
+    return {"github": NormalState(made.document, tuple(data if blob == b"HERE" else blob for blob in made.blobs))}
 
 
-def issues(**fields: Any) -> Callable[[], Mapping[str, NormalState]]:
-    return lambda: {"github": read("github", forge({**ISSUE, **fields}).states["github"])}
+def issue(**fields: Callable[[str], Any]) -> Callable[[bytes], States]:
+    return lambda data: {
+        "github": read("github", forge({**ISSUE, **{k: v(data.decode()) for k, v in fields.items()}}).states["github"])
+    }
 
 
-def message_of(text: str) -> Callable[[], Mapping[str, NormalState]]:
-    def states() -> Mapping[str, NormalState]:
-        made = read("git", repository([("main", "HERE", {"a": "b"})]).states["git"])
-        (repo,) = made.document["repositories"].values()
-        for commit in repo["commits"].values():
-            commit[2] = text
-        return {"git": made}
-
-    return states
+def pull(**fields: Callable[[str], Any]) -> Callable[[bytes], States]:
+    return lambda data: {
+        "github": read("github", forge({**PULL, **{k: v(data.decode()) for k, v in fields.items()}}).states["github"])
+    }
 
 
-def mail(count: int, text: str, data: bytes = b"") -> Callable[[], Mapping[str, NormalState]]:
-    """Give sent messages and as many kept ones."""
-    one = MailMessage(
-        "p", "", frozenset(), "m1@example.org", ("m1@example.org",), "a@example.org", ("b@example.org",), (),
-        ("b@example.org",), "s", text, (("a", data),),
-    )  # fmt: skip
-    return lambda: {"email": mail_state(MailState(("Drafts",), (one,) * count, (one,) * count))}
+def commit(data: bytes) -> States:
+    made = read("git", repository([("main", "HERE", {"a": "b"})]).states["git"])
+    (repo,) = made.document["repositories"].values()
+    for entry in repo["commits"].values():
+        entry[2] = data.decode()
+    return {"git": made}
 
 
-def events(count: int, text: str) -> Callable[[], Mapping[str, NormalState]]:
-    item = Item("event", "u", text, "2026-01-05", "2026-01-06", "", text)
-    return lambda: {"calendar": NormalState(calendar_document([CalendarEntry("work", item)] * count))}
+def mail(data: bytes) -> States:
+    """Give messages of up to SHORT letters each, kept as drafts and sent, and the whole text as an attachment."""
+    text = data.decode("utf-8", "replace")
+    there, people = ("m1@example.org",), ("b@example.org",)
+    messages = tuple(
+        MailMessage("p", "Drafts", frozenset(), *there, there, "a@example.org", people, (), people, "s", part, files)
+        for place in range(0, len(text), SHORT)
+        if (part := text[place : place + SHORT], files := (() if place else (("a", data),)))
+    )
+    return {"email": mail_state(MailState(("Drafts",), messages, messages))}
 
 
-def graph(*observations: str) -> Callable[[], Mapping[str, NormalState]]:
-    return lambda: {"memory": NormalState({"entities": [["Ann", "person", list(observations)]], "relations": []})}
+def event(data: bytes) -> States:
+    item = Item("event", "u", data.decode(), "2026-01-05", "2026-01-06", "", data.decode())
+    return {"calendar": NormalState(calendar_document([CalendarEntry("work", item)]))}
 
 
-def keys(**strings: str) -> Callable[[], Mapping[str, NormalState]]:
-    document = {name: {"type": "string", "value": text, "left": None} for name, text in strings.items()}
-    return lambda: {"redis": NormalState({"keys": document})}
+def observations(data: bytes) -> States:
+    text = data.decode()
+    parts = [text[place : place + SHORT] for place in range(0, len(text), SHORT)]
+    return {"memory": NormalState({"entities": [["Ann", "person", parts]], "relations": []})}
 
 
-def document(value: Any) -> Callable[[], Mapping[str, NormalState]]:
-    return lambda: {"json_document": NormalState({"value": value})}
+def key(data: bytes) -> States:
+    return {"redis": NormalState({"keys": {"a": {"type": "string", "value": data.decode(), "left": None}}})}
 
 
-LINES = ASCII_LINE.encode() * (SIZE // len(ASCII_LINE))
-FEEDS = b"\n" * SIZE
-SHORT = "a" * 29_999
-AT = {"repository": "acme/site", "branch": "main", "path": "big"}
-FILE = {"path": "a"}
-COPIES = 700
-ANSWERS = {
-    "lists": "1," * 32_000,
-    "numbers": "1,234.5 " * 8_000,
-    "folds": "\u0130\u00df" * 32_000,
-    "lines": "a\n" * 32_000,
-    "semi": ";" * 64_000,
-    "plain": "a" * 65_000,
-    "blank": "a" + " " * 65_000 + "b",
-    "quotes": "`" * 64_000,
-    "digits": "9" * 65_000,
-    "bullets": ("1" * 300 + "\n") * 210,
-    "minus": "\u2212" * 65_000,
-    "dots": "1." * 32_000,
-}
+def keys(data: bytes) -> States:
+    every = (f"{'a' * 900}{number}" for number in range(len(data) // 900))
+    return {"redis": NormalState({"keys": {name: {"type": "string", "value": "", "left": None} for name in every}})}
 
+
+def document(data: bytes) -> States:
+    return {"json_document": NormalState({"value": {"a": data.decode()}})}
+
+
+def table(data: bytes, each: int = 900_000) -> States:
+    text = data.decode()
+    rows = {"stock": [[str(place), text[place : place + each]] for place in range(0, len(text), each)]}
+    columns = {"stock": [["id", "integer primary key"], ["item", "text"]]}
+    return {"postgres": read("postgres", postgres_database(columns, rows).states["postgres"])}
+
+
+def rows(data: bytes) -> States:
+    return table(data, SHORT)
+
+
+def nothing(_: bytes) -> States:
+    return {}
+
+
+def of_file(name: str, unit: str | bytes, letters: int, **arguments: Any) -> Costly:
+    return Costly(f"filesystem.{name}", {"path": "a", **arguments}, filled(unit), file, letters)
+
+
+def of_query(
+    condition: str, pattern: str, letters: int, states: Callable[[bytes], States] = table, columns: str = "1"
+) -> Costly:
+    query = f"SELECT {columns} FROM stock WHERE {condition}"
+    return Costly(
+        "postgres.queryCount", {"query": query, "count": 0, "at_least": True}, filled(pattern), states, letters
+    )
+
+
+def of_answer(name: str, pattern: str, letters: int, **arguments: Any) -> Costly:
+    return Costly(f"answer.{name}", arguments, lambda size: filled(pattern)(min(size, 60_000)), nothing, letters)
+
+
+FOLDED = {"ignore_case": True}
 CASES: dict[str, Costly] = {
-    "fileMatches, no UTF-8": Costly("filesystem.fileMatches", {**FILE, "pattern": "[a-c]+d"}, files(a=NO_UTF8)),
-    "fileMatches, ASCII": Costly("filesystem.fileMatches", {**FILE, "pattern": "(?m)^total: \\d+$"}, files(a=LINES)),
-    "fileMatches, many states": Costly(
-        "filesystem.fileMatches", {**FILE, "pattern": "a[ac]{150}b"}, files(a=b"aac" * (SIZE // 3))
+    "a pattern, no UTF-8": of_file("fileMatches", b"\xff", 7, pattern="[a-c]+d"),
+    "a pattern, ASCII": of_file("fileMatches", LINE, 7, pattern=r"(?m)^total: \d+$"),
+    "a pattern of many states": of_file("fileMatches", b"aac", 8, pattern="a[ac]{150}b"),
+    "a pattern, many letters": of_file("fileMatches", WIDE, 24, pattern="a.b"),
+    "a pattern of a large class": of_file("fileMatches", WIDE, 24, pattern=CLASS),
+    "a pattern that always branches": of_file("fileMatches", "x \n", 8, pattern=r"(?m)(\b\w\b|\B.|^\s$){60}z"),
+    "a part that stumbles": Costly(
+        "filesystem.fileContains", {"path": "a", "text": STUMBLING}, lambda size: b"a" * min(size, SHORT), file, 10
     ),
-    "fileMatches, many letters": Costly(
-        "filesystem.fileMatches", {**FILE, "pattern": "a.b"}, files(a=(WIDE * 64).encode()[:SIZE])
+    "a part": of_file("fileContains", "a", 64, text=STUMBLING),
+    "a folded part, no UTF-8": of_file("fileContains", b"\xff", 4, text="b", **FOLDED),
+    "a folded part, letters that expand": of_file("fileContains", "\u0130", 4, text="b", **FOLDED),
+    "a folded text": of_file("fileTextEquals", b"\xff", 4, text="b", **FOLDED),
+    "folded lines": of_file("fileLines", "\u0130", 8, lines=["a"], skip_blank=True, **FOLDED),
+    "lines, no UTF-8": of_file("fileLines", b"\xff", 4, lines=["a"], skip_blank=True, **FOLDED),
+    "line feeds, of which none counts": of_file("fileLineCount", "\n", 1, count=1, skip_blank=True),
+    "line feeds that are split": of_file("fileLinesDiffer", "\n", 1, **FOLDED),
+    "line feeds and numbers": of_file("fileNumberLines", "\n", 1, values=[1], any_order=True),
+    "joined texts": of_file("fileJoins", "\r\n", 16, parts=["a"]),
+    "numbers": of_file("fileNumber", LINE, 4, value=7.5),
+    "numbers in groups": of_file("fileNumber", ",123", 4, value=7.5),
+    "numbers that end in a letter": of_file("fileNumber", " 1" + ",123" * 600 + "a", 4, value=7.5),
+    "CSV of form feeds": of_file("fileCsvRows", "\f", 1, rows=[["a", 1]]),
+    "CSV of letters that expand": of_file(
+        "fileCsvRows", "\u0130" * 999 + ",1\n", 8, rows=[["a", 1]] * 3, any_order=True, **FOLDED
     ),
-    "fileMatches, all letters": Costly(
-        "filesystem.fileMatches",
-        {**FILE, "pattern": "(?i)ab"},
-        files(a="".join(map(chr, range(0x10000, 0x10FFFF))).encode()[:SIZE]),
+    "names": Costly("filesystem.entryCount", {"path": "out", "count": 1, "glob": "*a*a?a*b"}, filled("a"), names, 10),
+    "a commit's message": Costly(
+        "git.headMessage", {"repository": "site", "branch": "main", "contains": STUMBLING}, filled("a"), commit, 64
     ),
-    "fileMatches, large class": Costly(
-        "filesystem.fileMatches", {**FILE, "pattern": CLASS}, files(a=(WIDE * 64).encode()[:SIZE])
+    "a folded part at a branch": Costly(
+        "github.fileContainsAtBranch", {**AT, "text": "b", **FOLDED}, filled(b"\xff"), file_at_branch, 4
     ),
-    "fileMatches, boundaries": Costly(
-        "filesystem.fileMatches", {**FILE, "pattern": "(\\b\\B|\\B\\b|\\bx\\b){1,60}"}, files(a=b"x \n" * (SIZE // 3))
+    "a pattern at a branch": Costly(
+        "github.fileMatchesAtBranch", {**AT, "pattern": "[a-c]+d"}, filled(b"\xff"), file_at_branch, 7
     ),
-    "fileMatches, empty repeats": Costly(
-        "filesystem.fileMatches", {**FILE, "pattern": "((a?){0,30}){0,30}b"}, files(a=b"a" * SIZE)
+    "an issue's text": Costly(
+        "github.issueBody",
+        {"repository": "acme/site", "issue": 1, "contains": STUMBLING},
+        filled("a"),
+        issue(body=str),
+        64,
     ),
-    "fileContains, stumbling": Costly("filesystem.fileContains", {**FILE, "text": STUMBLING}, files(a=SHORT.encode())),
-    "fileContains, stumbling long": Costly(
-        "filesystem.fileContains", {**FILE, "text": "a" * 600 + "b" + "a" * 600}, files(a=b"a" * 2400)
+    "an issue's title": Costly(
+        "github.issueTitle", {**ISSUE_AT, "contains": STUMBLING}, filled("a"), issue(title=str), 64
     ),
-    "fileContains, large": Costly("filesystem.fileContains", {**FILE, "text": STUMBLING}, files(a=b"a" * SIZE)),
-    "fileContains, folded no UTF-8": Costly(
-        "filesystem.fileContains", {**FILE, "text": "b", "ignore_case": True}, files(a=NO_UTF8)
-    ),
-    "fileContains, folded expanding": Costly(
-        "filesystem.fileContains", {**FILE, "text": "b", "ignore_case": True}, files(a=EXPANDING.encode())
-    ),
-    "fileTextEquals, folded": Costly(
-        "filesystem.fileTextEquals", {**FILE, "text": "b", "ignore_case": True}, files(a=NO_UTF8)
-    ),
-    "fileTextEquals, late difference": Costly(
-        "filesystem.fileTextEquals", {**FILE, "text": "a" * (1 << 20) + "b"}, files(a=b"a" * (1 << 20))
-    ),
-    "fileTextEquals, blanks": Costly(
-        "filesystem.fileTextEquals", {**FILE, "text": "a", "trim": True}, files(a=b" " * SIZE)
-    ),
-    "fileSha256": Costly("filesystem.fileSha256", {**FILE, "sha256": "0" * 64}, files(a=NO_UTF8)),
-    "fileLineCount": Costly("filesystem.fileLineCount", {**FILE, "count": 1, "skip_blank": True}, files(a=FEEDS)),
-    "fileLineCount, blanks": Costly(
-        "filesystem.fileLineCount", {**FILE, "count": 1, "skip_blank": True}, files(a=b" " * SIZE)
-    ),
-    "fileLines, no UTF-8": Costly(
-        "filesystem.fileLines", {**FILE, "lines": ["a"], "ignore_case": True, "skip_blank": True}, files(a=NO_UTF8)
-    ),
-    "fileLines, expanding": Costly(
-        "filesystem.fileLines",
-        {**FILE, "lines": ["a"], "ignore_case": True, "skip_blank": True},
-        files(a=EXPANDING.encode()),
-    ),
-    "fileLines, feeds": Costly(
-        "filesystem.fileLines",
-        {**FILE, "lines": ["a"], "ignore_case": True, "skip_blank": True},
-        files(a=b"a\n" * (SIZE // 2)),
-    ),
-    "fileLines, blanks": Costly(
-        "filesystem.fileLines",
-        {**FILE, "lines": ["a"], "ignore_case": True, "skip_blank": True},
-        files(a=("\u2003" * (SIZE // 3)).encode()),
-    ),
-    "fileLinesDiffer, feeds": Costly("filesystem.fileLinesDiffer", {**FILE, "ignore_case": True}, files(a=FEEDS)),
-    "fileLinesDiffer, lines": Costly(
-        "filesystem.fileLinesDiffer",
-        {**FILE, "ignore_case": True},
-        files(a=b"".join(b"%d\n" % n for n in range(500_000))),
-    ),
-    "fileLinesDiffer, expanding": Costly(
-        "filesystem.fileLinesDiffer", {**FILE, "ignore_case": True}, files(a=EXPANDING.encode())
-    ),
-    "fileJoins, no UTF-8": Costly("filesystem.fileJoins", {**FILE, "parts": ["a"]}, files(a=NO_UTF8)),
-    "fileJoins, returns": Costly("filesystem.fileJoins", {**FILE, "parts": ["a"]}, files(a=b"\r" * SIZE)),
-    "fileJoins, returns and feeds": Costly(
-        "filesystem.fileJoins", {**FILE, "parts": ["a"]}, files(a=b"\r\n" * (SIZE // 2))
-    ),
-    "sameLength, no UTF-8": Costly("filesystem.sameLength", {"paths": ["a"]}, files(a=NO_UTF8)),
-    "fileNumber, lines": Costly("filesystem.fileNumber", {**FILE, "value": 7.5}, files(a=LINES)),
-    "fileNumber, numbers": Costly(
-        "filesystem.fileNumber", {**FILE, "value": 7.5}, files(a=b"".join(b"%d.5 " % n for n in range(500_000)))
-    ),
-    "fileNumber, groups": Costly("filesystem.fileNumber", {**FILE, "value": 7.5}, files(a=b"1," * (SIZE // 2))),
-    "fileNumber, triples": Costly("filesystem.fileNumber", {**FILE, "value": 7.5}, files(a=b",123" * 10_000)),
-    "fileNumber, triples dots": Costly(
-        "filesystem.fileNumber", {**FILE, "value": 7.5}, files(a=(b" 1" + b",123" * 600 + b"a") * (SIZE // 2403))
-    ),
-    "fileNumber, digits": Costly("filesystem.fileNumber", {**FILE, "value": 7.5}, files(a=b"+" + b"9" * SIZE)),
-    "fileNumber, digits starting": Costly(
-        "filesystem.fileNumber", {**FILE, "value": 7.5}, files(a=(b"-" + b"9" * 41) * (SIZE // 42))
-    ),
-    "fileNumber, wide": Costly(
-        "filesystem.fileNumber", {**FILE, "value": 7.5}, files(a=("\u96f6" * (SIZE // 3)).encode())
-    ),
-    "fileNumberLines": Costly(
-        "filesystem.fileNumberLines", {**FILE, "values": [1]}, files(a=b"".join(b"%d\n" % n for n in range(500_000)))
-    ),
-    "fileNumberLines, feeds": Costly("filesystem.fileNumberLines", {**FILE, "values": [1]}, files(a=FEEDS)),
-    "fileNumberLines, any order": Costly(
-        "filesystem.fileNumberLines",
-        {**FILE, "values": [1], "any_order": True},
-        files(a=b"".join(b"%d.5\n" % n for n in range(500_000))),
-    ),
-    "fileNumberLines, long line": Costly("filesystem.fileNumberLines", {**FILE, "values": [1]}, files(a=NO_UTF8)),
-    "fileCsvRows": Costly(
-        "filesystem.fileCsvRows",
-        {**FILE, "rows": [["a", 1]] * 3, "any_order": True, "ignore_case": True, "extra_rows": True},
-        files(a=b"b,2\n" * (SIZE // 16)),
-    ),
-    "fileCsvRows, feeds": Costly("filesystem.fileCsvRows", {**FILE, "rows": [["a", 1]]}, files(a=FEEDS)),
-    "fileCsvRows, odd line ends": Costly(
-        "filesystem.fileCsvRows", {**FILE, "rows": [["a", 1]]}, files(a=b"\x0c" * SIZE)
-    ),
-    "fileCsvRows, long cells": Costly(
-        "filesystem.fileCsvRows",
-        {**FILE, "rows": [["a", 1]] * 40, "ignore_case": True, "any_order": True},
-        files(a=(("\u0130" * 60_000 + ",1\n") * 30).encode()),
-    ),
-    "fileCsvRows, no UTF-8": Costly("filesystem.fileCsvRows", {**FILE, "rows": [["a", 1]]}, files(a=NO_UTF8)),
-    "fileCsvRows, columns": Costly(
-        "filesystem.fileCsvRows", {**FILE, "columns": ["x"], "rows": [["a", 1]]}, files(a=b"x," * 200_000)
-    ),
-    "fileJsonEquals": Costly(
-        "filesystem.fileJsonEquals", {**FILE, "value": 1}, files(a=b"[" + b"1," * (SIZE // 2 - 4) + b"1]")
-    ),
-    "fileJsonEquals, escapes": Costly(
-        "filesystem.fileJsonEquals", {**FILE, "value": 1}, files(a=b'"' + b"\\n" * (SIZE // 2 - 4) + b'"')
-    ),
-    "fileJsonEquals, brackets": Costly("filesystem.fileJsonEquals", {**FILE, "value": 1}, files(a=b"[]" * (SIZE // 2))),
-    "entryCount": Costly("filesystem.entryCount", {"path": "out", "count": 1, "glob": "*a*a*a*b"}, names(20_000)),
-    "entryCount, deep": Costly(
-        "filesystem.entryCount", {"path": ".", "count": 1, "glob": "*a?a*b", "deep": True}, names(20_000)
-    ),
-    "headMessage": Costly(
-        "git.headMessage", {"repository": "site", "branch": "main", "contains": STUMBLING}, message_of(SHORT)
-    ),
-    "headMessage, large": Costly(
-        "git.headMessage", {"repository": "site", "branch": "main", "contains": STUMBLING}, message_of("a" * SIZE)
-    ),
-    "fileContainsAtBranch": Costly(
-        "github.fileContainsAtBranch", {**AT, "text": "b", "ignore_case": True}, git_file(NO_UTF8)
-    ),
-    "fileContainsAtBranch, expanding": Costly(
-        "github.fileContainsAtBranch", {**AT, "text": "b", "ignore_case": True}, git_file(EXPANDING.encode())
-    ),
-    "fileMatchesAtBranch": Costly("github.fileMatchesAtBranch", {**AT, "pattern": "[a-c]+d"}, git_file(NO_UTF8)),
-    "issueBody": Costly(
-        "github.issueBody", {"repository": "acme/site", "issue": 1, "contains": STUMBLING}, issues(body=SHORT)
-    ),
-    "issueBody, large": Costly(
-        "github.issueBody", {"repository": "acme/site", "issue": 1, "contains": STUMBLING}, issues(body="a" * SIZE)
-    ),
-    "issueTitle": Costly(
-        "github.issueTitle", {"repository": "acme/site", "number": 1, "contains": STUMBLING}, issues(title=SHORT)
-    ),
-    "issueCommented": Costly(
+    "comments": Costly(
         "github.issueCommented",
-        {"repository": "acme/site", "number": 1, "contains": STUMBLING},
-        issues(comments=[{"user": "ada", "body": SHORT}] * COPIES),
+        {**ISSUE_AT, "contains": STUMBLING},
+        filled("a"),
+        issue(comments=lambda text: [{"user": "ada", "body": text}]),
+        64,
     ),
-    "issueCommented, blanks": Costly(
-        "github.issueCommented",
-        {"repository": "acme/site", "number": 1, "equals": "a"},
-        issues(comments=[{"user": "ada", "body": " " * 30_000}] * COPIES),
-    ),
-    "issueCount": Costly(
+    "issues": Costly(
         "github.issueCount",
-        {
-            "repository": "acme/site",
-            "count": 0,
-            "body_contains": [STUMBLING, STUMBLING + "c", "d" + STUMBLING],
-            "at_least": True,
-        },
-        issues(body=SHORT),
+        {"repository": "acme/site", "count": 0, "body_contains": [STUMBLING, "c"]},
+        filled("a"),
+        issue(body=str),
+        32,
     ),
-    "textContains": Costly(
-        "json_document.textContains", {"pointer": "/a", "text": "b", "ignore_case": True}, document({"a": EXPANDING})
+    "a pull request's text": Costly(
+        "github.prOpen",
+        {"repository": "acme/site", "head": "draft", "body_contains": STUMBLING},
+        filled("a"),
+        pull(body=str),
+        64,
     ),
-    "textContains, stumbling": Costly(
-        "json_document.textContains", {"pointer": "/a", "text": STUMBLING}, document({"a": SHORT})
+    "reviews": Costly(
+        "github.prReviewed",
+        {"repository": "acme/site", "pull": 2, "state": "APPROVED", "contains": STUMBLING},
+        filled("a"),
+        pull(reviews=lambda text: [{**REVIEW, "body": text}]),
+        64,
     ),
-    "valueEquals": Costly(
-        "json_document.valueEquals", {"pointer": "/a", "value": 1}, document({"a": [EXPANDING, *range(100_000)]})
+    "a folded document": Costly(
+        "json_document.textContains",
+        {"pointer": "/a", "text": "b", **FOLDED},
+        filled("\u0130\u00df\u0149"),
+        document,
+        8,
     ),
-    "keyCount": Costly(
-        "redis.keyCount", {"count": 1, "prefix": "a" * 900}, keys(**{"a" * 899 + str(n): "" for n in range(20_000)})
+    "a key's text": Costly("redis.stringEquals", {"key": "a", "value": "b"}, filled("a"), key, 256),
+    "keys": Costly("redis.keyCount", {"count": 1, "prefix": "a" * 899}, filled("a"), keys, 256),
+    "observations": Costly(
+        "memory.observationMatches", {"name": "Ann", "text": "b"}, filled("\u0130\u00df\u0149"), observations, 8
     ),
-    "stringEquals": Costly("redis.stringEquals", {"key": "a", "value": "a" * SIZE + "b"}, keys(a="a" * SIZE)),
-    "redis.jsonEquals": Costly(
-        "redis.jsonEquals", {"key": "a", "value": 1}, keys(a="[" + "1," * (SIZE // 2 - 4) + "1]")
+    "observations that stumble": Costly(
+        "memory.observationMatches", {"name": "Ann", "text": STUMBLING}, filled("a"), observations, 10
     ),
-    "observationMatches": Costly("memory.observationMatches", {"name": "Ann", "text": "b"}, graph(EXPANDING)),
-    "observationMatches, short": Costly(
-        "memory.observationMatches", {"name": "Ann", "text": STUMBLING}, graph(*["a" * 2000] * 2000)
+    "sent mail": Costly("email.messageSent", {"to": ["b@example.org"], "contains": STUMBLING}, filled("a"), mail, 10),
+    "replies": Costly("email.replySent", {"message": "m1@example.org", "contains": STUMBLING}, filled("a"), mail, 10),
+    "drafts": Costly("email.draftSaved", {"subject": "s", "contains": STUMBLING}, filled("a"), mail, 10),
+    "a mail's text": Costly(
+        "email.bodyContains", {"message": "m1@example.org", "text": STUMBLING}, filled("a"), mail, 10
     ),
-    "observationMatches, many": Costly(
-        "memory.observationMatches", {"name": "Ann", "text": "b"}, graph(*["\u00df"] * 200_000)
+    "an attachment": Costly(
+        "email.attachmentExists", {"recipient": "b@example.org", "name": "a", "text": "b"}, filled(b"\xff"), mail, 32
     ),
-    "messageSent": Costly("email.messageSent", {"to": ["b@example.org"], "contains": STUMBLING}, mail(COPIES, SHORT)),
-    "messageSent, large": Costly(
-        "email.messageSent", {"to": ["b@example.org"], "contains": STUMBLING}, mail(1, "a" * SIZE)
-    ),
-    "messageSent, many": Costly(
-        "email.messageSent", {"to": ["b@example.org"], "contains": STUMBLING, "cc": [], "bcc": []}, mail(20_000, "")
-    ),
-    "replySent": Costly("email.replySent", {"message": "m1@example.org", "contains": STUMBLING}, mail(COPIES, SHORT)),
-    "bodyContains": Costly("email.bodyContains", {"message": "m1@example.org", "text": STUMBLING}, mail(COPIES, SHORT)),
-    "attachmentExists": Costly(
-        "email.attachmentExists", {"recipient": "b@example.org", "name": "a", "text": "b"}, mail(1, "", NO_UTF8)
-    ),
-    "attachmentExists, returns": Costly(
-        "email.attachmentExists",
-        {"recipient": "b@example.org", "name": "a", "text": "b"},
-        mail(1, "", b"\r\n" * (SIZE // 2)),
-    ),
-    "eventExists": Costly("calendar.eventExists", {"summary": "a", "description": "b"}, events(COPIES, " " * 15_000)),
-    "LIKE": table("SELECT 1 FROM stock WHERE item LIKE '%' || repeat('a', 1)", "a")
-    if False
-    else table(f"SELECT 1 FROM stock WHERE item LIKE '%{STUMBLING}%'", *["a" * 1_000_000] * 8),
-    "LIKE, many parts": table(f"SELECT 1 FROM stock WHERE item LIKE '{'%a' * 300}%b'", *["a" * 1_000_000] * 8),
-    "LIKE, unders": table(f"SELECT 1 FROM stock WHERE item LIKE '%{'_' * 50}b%'", *["a" * 1_000_000] * 8),
-    "LIKE, unders late": table(f"SELECT 1 FROM stock WHERE item LIKE '%{'a_' * 50}b%'", *["a" * 1_000_000] * 8),
-    "LIKE, short texts": table("SELECT 1 FROM stock WHERE item LIKE '%b%'", *["a"] * 20_000),
-    "LIKE, long pattern": table(f"SELECT 1 FROM stock WHERE item LIKE '{'%ab_' * 1000}'", *["abc"] * 20_000),
-    "LIKE, column as pattern": table("SELECT 1 FROM stock WHERE item LIKE item || 'b'", *["%_" * 200_000] * 8),
-    "LIKE, stumbling short": table(f"SELECT 1 FROM stock WHERE item LIKE '%{STUMBLING}%'", *[SHORT] * 250),
-    "ILIKE": table("SELECT 1 FROM stock WHERE item ILIKE '%ab%'", *["A" * 1_000_000] * 8),
-    "ILIKE, wide": table("SELECT 1 FROM stock WHERE item ILIKE '%ab%'", *["\u0130" * 500_000] * 4),
-    "lower": table("SELECT 1 FROM stock WHERE lower(item) = 'b'", *["\u0130" * 500_000] * 4),
-    "lower, ASCII": table("SELECT 1 FROM stock WHERE lower(item) = 'b'", *["A" * 1_000_000] * 8),
-    "initcap": table("SELECT 1 FROM stock WHERE initcap(item) = 'b'", *["A" * 1_000_000] * 8),
-    "position": table(f"SELECT 1 FROM stock WHERE position('{STUMBLING}' in item) > 1", *[SHORT] * 250),
-    "strpos": table(f"SELECT 1 FROM stock WHERE strpos(item, '{STUMBLING}') > 1", *[SHORT] * 250),
-    "replace": table("SELECT 1 FROM stock WHERE replace(item, 'a', 'b') = 'c'", *["a" * 500_000] * 8),
-    "replace, stumbling": table(f"SELECT 1 FROM stock WHERE replace(item, '{STUMBLING}', 'b') = 'c'", *[SHORT] * 250),
-    "split_part": table("SELECT 1 FROM stock WHERE split_part(item, 'a', 2) = 'c'", *["a" * 1_000_000] * 8),
-    "btrim": table(f"SELECT 1 FROM stock WHERE btrim(item, '{WIDE[:2000]}a') = 'c'", *["a" * 1_000_000] * 8),
-    "btrim, wide": table(f"SELECT 1 FROM stock WHERE btrim(item, '{WIDE[:2000]}') = 'c'", *[WIDE[1999] * 500_000] * 4),
-    "to_char": table("SELECT 1 FROM stock WHERE to_char(date '2026-01-01', item) = 'c'", *["YYYY" * 200_000] * 8),
-    "join": table("SELECT 1 FROM stock WHERE item || item = 'c'", *["a" * 400_000] * 20),
-    "equality": table(
-        "SELECT 1 FROM stock AS a JOIN stock AS b ON a.item < b.item", *["a" * 1000 + str(n) for n in range(3000)]
-    ),
-    "concat": table("SELECT 1 FROM stock WHERE concat(item, item) = 'c'", *["a" * 400_000] * 20),
-    "string_agg": table("SELECT string_agg(item, ',') FROM stock", *["a"] * 60_000),
-    "in list": table(
-        f"SELECT 1 FROM stock WHERE item IN ({','.join(repr('a' * 20 + str(n)) for n in range(300))})",
-        *["a" * 20] * 10_000,
-    ),
-    "order": table("SELECT item FROM stock ORDER BY item", *["a" * 1000 + str(n) for n in range(8000)]),
-    "rows": table("SELECT id + 1 FROM stock WHERE id * 2 > 5 AND item <> 'b' GROUP BY id", *["a"] * 30_000),
-    "cross": table("SELECT count(*) FROM stock a, stock b WHERE a.id + b.id = 7", *["a"] * 600),
-    **{
-        f"{name}, {kind}": Costly(f"answer.{name}", arguments, answer=text)
-        for kind, text in ANSWERS.items()
-        for name, arguments in {
-            "equals": {"text": "b", "ignore_case": True},
-            "oneOf": {"texts": ["b", "c"], "ignore_case": True},
-            "contains": {"text": STUMBLING, "ignore_case": True},
-            "number": {"value": 7},
-            "set": {"items": ["b"], "ignore_case": True},
-            "list": {"items": ["b"], "ignore_case": True},
-            "json": {"value": 7},
-        }.items()
-    },
+    "events": Costly("calendar.eventExists", {"summary": "a", "description": "b"}, filled(" "), event, 128),
+    "LIKE": of_query(f"item LIKE '%{STUMBLING}%'", "a", 64),
+    "LIKE, texts that stumble": of_query(f"item LIKE '%{STUMBLING}%'", "a", 10, rows),
+    "LIKE with any letters": of_query(f"item LIKE '%{'a_' * 50}b%'", "a", 1),
+    "LIKE with a column": of_query("item LIKE item || 'b'", "%_", 1),
+    "ILIKE": of_query("item ILIKE '%ab%'", "A", 32),
+    "ILIKE, wide letters": of_query("item ILIKE '%ab%'", "\u0130", 64),
+    "lower": of_query("lower(item) = 'b'", "\u0130", 64),
+    "initcap": of_query("initcap(item) = 'b'", "A ", 2),
+    "position": of_query(f"strpos(item, '{STUMBLING}') > 1", "a", 10, rows),
+    "replace": of_query("replace(item, 'aaaaaa', 'b') = 'c'", "a", 6),
+    "split_part": of_query("split_part(item, 'aaaaaa', 2) = 'c'", "a", 6),
+    "btrim": of_query(f"btrim(item, '{WIDE[:2000]}') = 'c'", WIDE[1999], 3),
+    "to_char": of_query("to_char(date '2026-01-01', item) = 'c'", "YYYY", 1),
+    "string_agg": of_query("true", "a", 32, rows, "string_agg(item, ',')"),
+    "an answer": of_answer("equals", "\u0130\u00df", 8, text="b", **FOLDED),
+    "one of some answers": of_answer("oneOf", "\u0130\u00df", 8, texts=["b", "c"], **FOLDED),
+    "a part of an answer": of_answer("contains", "a", 21, text=STUMBLING, **FOLDED),
+    "a number in an answer": of_answer("number", "1e999 2,345 ", 1, value=7),
+    "numbers in an answer": of_answer("number", "1,", 1, value=7),
+    "a set in an answer": of_answer("set", "a\n", 1, items=["b"], **FOLDED),
+    "a list in an answer": of_answer("list", ";", 1, items=["b"], **FOLDED),
+    "JSON in an answer": of_answer("json", "[", 32, value=7),
 }
+"""By what is looked through: bytes of its text of which one step pays for no more than `letters`."""

@@ -26,7 +26,7 @@ FOLDER = {"type": "string", "minLength": 1, "maxLength": 200, "description": "fo
 ADDRESS = {"type": "string", "minLength": 3, "maxLength": 250}
 ADDRESSES = names(ADDRESS)
 PART = {"type": "string", "minLength": 1}
-A_MESSAGE, LETTERS = 10, 512  # steps for a message, and letters for a step
+A_MESSAGE, LETTERS = 20, 512  # steps for a message, and letters for a step
 LIKE = {"to": ADDRESSES, "cc": ADDRESSES, "bcc": ADDRESSES, "subject": TEXT, "contains": PART, "attachment": PART}
 
 BOB, AGENT, CAROL = "Bob <bob@example.org>", "Agent <agent@example.org>", "carol@example.org"
