@@ -25,8 +25,9 @@ from verifiers.errors import Malformed
 MAX_PATTERN, MAX_STATES, MAX_REPEAT, MAX_DEPTH = 1000, 2000, 200, 40
 MAX_CACHED = 1 << 16
 """Transitions that are kept; then the cache starts anew."""
-CHARACTERS, A_STATE, CHUNK = 8, 3, 4096
-"""Characters for a step where the transition is known, steps for a state where it is not, and characters at a time."""
+CHARACTERS, WIDE_CHARACTERS, A_STATE, CHUNK = 8, 6, 3, 4096
+"""ASCII and other characters for a step where the transition is known (Python makes an object of each of the latter),
+steps for a state where it is not, and characters at a time."""
 
 PATTERN: Mapping[str, Any] = {
     "type": "string",
@@ -98,7 +99,7 @@ class Automaton:
         row = self._row(frozenset([self.program.start]), "")
         for place in range(0, len(text), CHUNK):
             chunk = text[place : place + CHUNK]
-            self.budget.step(1 + len(chunk) // CHARACTERS)
+            self.budget.step(1 + len(chunk) // (CHARACTERS if chunk.isascii() else WIDE_CHARACTERS))
             row = reduce(getitem, chunk, row)
             if row.states is None:
                 return True

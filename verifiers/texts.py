@@ -6,7 +6,7 @@ from typing import AnyStr
 
 from verifiers.budget import ReadingBudget
 
-A_FOLD, AN_ASCII_FOLD = 4, 128
+A_FOLD, AN_ASCII_FOLD = 8, 128
 """Letters that are folded for a step: one such as U+0130, which becomes two, takes forty times as long as ASCII."""
 A_SEARCH, COMPARISONS = 64, 1024
 """Letters that are searched for a step, and comparisons where a search may make one for each letter of the part."""

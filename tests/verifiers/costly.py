@@ -170,18 +170,18 @@ CASES: dict[str, Costly] = {
         "filesystem.fileContains", {"path": "a", "text": STUMBLING}, lambda size: b"a" * min(size, SHORT), file, 10
     ),
     "a part": of_file("fileContains", "a", 64, text=STUMBLING),
-    "a folded part, no UTF-8": of_file("fileContains", b"\xff", 4, text="b", **FOLDED),
-    "a folded part, letters that expand": of_file("fileContains", "\u0130", 4, text="b", **FOLDED),
-    "a folded text": of_file("fileTextEquals", b"\xff", 4, text="b", **FOLDED),
-    "folded lines": of_file("fileLines", "\u0130", 8, lines=["a"], skip_blank=True, **FOLDED),
-    "lines, no UTF-8": of_file("fileLines", b"\xff", 4, lines=["a"], skip_blank=True, **FOLDED),
+    "a folded part, no UTF-8": of_file("fileContains", b"\xff", 8, text="b", **FOLDED),
+    "a folded part, letters that expand": of_file("fileContains", "\u0130", 8, text="b", **FOLDED),
+    "a folded text": of_file("fileTextEquals", b"\xff", 8, text="b", **FOLDED),
+    "folded lines": of_file("fileLines", "\u0130", 16, lines=["a"], skip_blank=True, **FOLDED),
+    "lines, no UTF-8": of_file("fileLines", b"\xff", 8, lines=["a"], skip_blank=True, **FOLDED),
     "line feeds, of which none counts": of_file("fileLineCount", "\n", 1, count=1, skip_blank=True),
     "line feeds that are split": of_file("fileLinesDiffer", "\n", 1, **FOLDED),
     "line feeds and numbers": of_file("fileNumberLines", "\n", 1, values=[1], any_order=True),
     "joined texts": of_file("fileJoins", "\r\n", 16, parts=["a"]),
-    "numbers": of_file("fileNumber", LINE, 4, value=7.5),
-    "numbers in groups": of_file("fileNumber", ",123", 4, value=7.5),
-    "numbers that end in a letter": of_file("fileNumber", " 1" + ",123" * 600 + "a", 4, value=7.5),
+    "numbers": of_file("fileNumber", LINE, 8, value=7.5),
+    "numbers in groups": of_file("fileNumber", ",123", 8, value=7.5),
+    "numbers that end in a letter": of_file("fileNumber", " 1" + ",123" * 600 + "a", 8, value=7.5),
     "CSV of form feeds": of_file("fileCsvRows", "\f", 1, rows=[["a", 1]]),
     "CSV of letters that expand": of_file(
         "fileCsvRows", "\u0130" * 999 + ",1\n", 8, rows=[["a", 1]] * 3, any_order=True, **FOLDED
@@ -191,7 +191,7 @@ CASES: dict[str, Costly] = {
         "git.headMessage", {"repository": "site", "branch": "main", "contains": STUMBLING}, filled("a"), commit, 64
     ),
     "a folded part at a branch": Costly(
-        "github.fileContainsAtBranch", {**AT, "text": "b", **FOLDED}, filled(b"\xff"), file_at_branch, 4
+        "github.fileContainsAtBranch", {**AT, "text": "b", **FOLDED}, filled(b"\xff"), file_at_branch, 8
     ),
     "a pattern at a branch": Costly(
         "github.fileMatchesAtBranch", {**AT, "pattern": "[a-c]+d"}, filled(b"\xff"), file_at_branch, 7
@@ -239,12 +239,12 @@ CASES: dict[str, Costly] = {
         {"pointer": "/a", "text": "b", **FOLDED},
         filled("\u0130\u00df\u0149"),
         document,
-        8,
+        16,
     ),
     "a key's text": Costly("redis.stringEquals", {"key": "a", "value": "b"}, filled("a"), key, 256),
     "keys": Costly("redis.keyCount", {"count": 1, "prefix": "a" * 899}, filled("a"), keys, 256),
     "observations": Costly(
-        "memory.observationMatches", {"name": "Ann", "text": "b"}, filled("\u0130\u00df\u0149"), observations, 8
+        "memory.observationMatches", {"name": "Ann", "text": "b"}, filled("\u0130\u00df\u0149"), observations, 16
     ),
     "observations that stumble": Costly(
         "memory.observationMatches", {"name": "Ann", "text": STUMBLING}, filled("a"), observations, 10
@@ -273,8 +273,8 @@ CASES: dict[str, Costly] = {
     "btrim": of_query(f"btrim(item, '{WIDE[:2000]}') = 'c'", WIDE[1999], 3),
     "to_char": of_query("to_char(date '2026-01-01', item) = 'c'", "YYYY", 1),
     "string_agg": of_query("true", "a", 32, rows, "string_agg(item, ',')"),
-    "an answer": of_answer("equals", "\u0130\u00df", 8, text="b", **FOLDED),
-    "one of some answers": of_answer("oneOf", "\u0130\u00df", 8, texts=["b", "c"], **FOLDED),
+    "an answer": of_answer("equals", "\u0130\u00df", 16, text="b", **FOLDED),
+    "one of some answers": of_answer("oneOf", "\u0130\u00df", 16, texts=["b", "c"], **FOLDED),
     "a part of an answer": of_answer("contains", "a", 21, text=STUMBLING, **FOLDED),
     "a number in an answer": of_answer("number", "1e999 2,345 ", 1, value=7),
     "numbers in an answer": of_answer("number", "1,", 1, value=7),

@@ -43,7 +43,7 @@ GLOB: Mapping[str, Any] = {
 }
 CELL: Mapping[str, Any] = {"type": ["string", "number"]}
 A_CELL, A_LINE, A_NUMBER = 2, 1, 4  # steps
-LETTERS_OF_NUMBERS, A_CSV = 4, 16  # letters for a step, where numbers are looked for and where CSV is parsed
+LETTERS_OF_NUMBERS, A_CSV = 8, 16  # letters for a step, where numbers are looked for and where CSV is parsed
 
 _NUMBERS = re.compile(r"(?<![\w.])[-+]?(?:[0-9]{1,3}(?:,[0-9]{3}){1,13}|[0-9]{1,40})(?:\.[0-9]{1,40})?(?!\w|\.[0-9])")
 _A_NUMBER = re.compile(r"[-+]?(?:[0-9]{1,3}(?:,[0-9]{3}){1,13}|[0-9]{1,40})(?:\.[0-9]{1,40})?", re.ASCII)
