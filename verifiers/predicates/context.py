@@ -19,7 +19,7 @@ T = TypeVar("T")
 class Context:
     """The normal forms, the answer, a cache and a budget.
 
-    The budget is in steps of about half a microsecond. A state that exceeds it is too large to be judged, which counts
+    The budget is in steps of half a microsecond or less. A state that exceeds it is too large to be judged, which counts
     against the agent.
 
     Args:
