@@ -103,7 +103,7 @@ class Automaton:
             row = reduce(getitem, chunk, row)
             if row.states is None:
                 return True
-        return _advanced(self.program, row.states, row.before, None, self.budget) is None
+        return row.states is None or _advanced(self.program, row.states, row.before, None, self.budget) is None
 
     def add(self, row: _Row, letter: str) -> _Row:
         """Work out where a letter leads, and keep it."""
