@@ -32,7 +32,7 @@ from verifiers.predicates.values import exact, json_equal, near
 from verifiers.quoting import listed, quoted
 from verifiers.texts import casefolded, place_of
 
-A_LETTER = 1  # steps for a letter of which numbers or the items of a list are made
+A_LETTER, ITEMS = 1, 4  # steps for a letter of numbers or of a list, and items that are compared for a step
 MAX_ANSWER = 64 * 1024  # characters; the gateway takes no longer one
 NUMBER = {"type": "number"}
 TOLERANCE = {"type": "number", "minimum": 0}
@@ -44,13 +44,10 @@ _BULLET = re.compile(r"^\s*(?:[-*•]|[0-9]+[.)])\s+")
 
 
 def _folded(context: Context, texts: Iterable[str], *, ignore_case: bool) -> list[str]:
-    """Return texts without differences of case, where case does not count; each counts against the budget."""
-    return [_fold(context, text, ignore_case=ignore_case) for text in texts]
-
-
-def _fold(context: Context, text: str, *, ignore_case: bool) -> str:
-    context.budget.step()
-    return casefolded(text, context.budget) if ignore_case else text
+    """Return texts without differences of case, where case does not count; they count against the budget."""
+    given = list(texts)
+    context.budget.step(1 + len(given) // ITEMS)
+    return [casefolded(text, context.budget) for text in given] if ignore_case else given
 
 
 def _given(context: Context) -> str:
