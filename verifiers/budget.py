@@ -12,8 +12,12 @@ from verifiers.errors import CorruptState
 
 MAX_STEPS = 2_000_000
 MAX_BYTES = 128 << 20
-MAX_JUDGED = 2_000_000
-"""Steps of all probes of a predicate together; what is left after them counts against the state."""
+MAX_JUDGED = 1_000_000
+"""Steps of all probes of a predicate together; a state that needs more counts against its agent.
+
+A step is half a microsecond or less: judging ends within some 0.6 seconds of processor time, and within two on a core
+of a third of that speed. `tests/verifiers/costly.py` has the worst texts, and `./run bench verdicts` times them.
+"""
 A_STEP = 32
 """Bytes of a text that are parsed for one step."""
 _MARKS = '"[{,:'

@@ -1,7 +1,8 @@
 """Regular expressions that are searched in linear time, with every step counted against a budget.
 
 A pattern is the task's, and the text is the agent's: a backtracking engine could be made to run for ever by it. Here a
-pattern becomes a nondeterministic automaton without backtracking, whose sets of states are kept as they come up.
+pattern becomes a nondeterministic automaton without backtracking, whose sets of states are kept as they come up. Where
+each letter leads is looked up in a dictionary, so that a text is run through in C, and what is new is worked out here.
 
 The syntax is that of `re`, without what needs backtracking: literals, `.`, classes, `\\d \\w \\s \\b` and their
 opposites, `^ $ \\A \\Z`, groups, `|`, `* + ? {m,n}` (lazy ones too: only whether there is a match counts), and the
@@ -11,19 +12,22 @@ to groups and possessive repeats are refused.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import getitem
 from typing import Any
 
 from verifiers.budget import ReadingBudget
 from verifiers.errors import Malformed
 
 MAX_PATTERN, MAX_STATES, MAX_REPEAT, MAX_DEPTH = 1000, 2000, 200, 40
-MAX_CACHED = 4096
+MAX_CACHED = 1 << 16
 """Transitions that are kept; then the cache starts anew."""
-CHARACTERS = 4
-"""Characters for a step where the transition is known."""
+CHARACTERS, WIDE_CHARACTERS, A_STATE, CHUNK = 8, 6, 3, 4096
+"""ASCII and other characters for a step where the transition is known (Python makes an object of each of the latter),
+steps for a state where it is not, and characters at a time."""
 
 PATTERN: Mapping[str, Any] = {
     "type": "string",
@@ -35,8 +39,15 @@ PATTERN: Mapping[str, Any] = {
 """Schema of an argument that is a pattern."""
 
 Test = Callable[[str], bool]
+
+
+def _opposite(test: Test) -> Test:
+    return lambda letter: not test(letter)
+
+
 _WORD: Test = lambda letter: letter.isalnum() or letter == "_"  # noqa: E731 - one of a table
 _CLASSES: dict[str, Test] = {"d": str.isdecimal, "w": _WORD, "s": str.isspace}
+_CLASSES |= {name.upper(): _opposite(test) for name, test in _CLASSES.items()}
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "0": "\0"}
 _FLAGS = frozenset("imsu")
 _ASSERTIONS = {"b": "boundary", "B": "inside", "A": "start", "Z": "end"}
@@ -71,28 +82,66 @@ def compiled(pattern: str) -> Program:
     return _Parser(pattern).program()
 
 
+class Automaton:
+    """A program with the transitions that came up, for texts that share a budget."""
+
+    def __init__(self, program: Program, budget: ReadingBudget) -> None:
+        self.program, self.budget = program, budget
+        self._rows: dict[tuple[frozenset[int] | None, str], _Row] = {}
+        self._kept = 0
+
+    def search(self, text: str) -> bool:
+        """Say whether the pattern matches anywhere in the text.
+
+        Raises:
+            BudgetSpent: it takes more steps than the budget has.
+        """
+        row = self._row(frozenset([self.program.start]), "")
+        for place in range(0, len(text), CHUNK):
+            chunk = text[place : place + CHUNK]
+            self.budget.step(1 + len(chunk) // (CHARACTERS if chunk.isascii() else WIDE_CHARACTERS))
+            row = reduce(getitem, chunk, row)
+            if row.states is None:
+                return True
+        return row.states is None or _advanced(self.program, row.states, row.before, None, self.budget) is None
+
+    def add(self, row: _Row, letter: str) -> _Row:
+        """Work out where a letter leads, and keep it."""
+        if self._kept >= MAX_CACHED:
+            for known in self._rows.values():
+                known.clear()
+            self._rows, self._kept = {}, 0
+        reached = None if row.states is None else _advanced(self.program, row.states, row.before, letter, self.budget)
+        row[letter] = target = self._row(reached, "" if reached is None else _side(letter))
+        self._kept += 1
+        return target
+
+    def _row(self, states: frozenset[int] | None, before: str) -> _Row:
+        key = (states, before)
+        if key not in self._rows:
+            self._rows[key] = _Row(self, states, before)
+        return self._rows[key]
+
+
+class _Row(dict[str, "_Row"]):
+    """The states after a letter (None where it accepts), what an assertion can know of it, and where the next leads."""
+
+    __slots__ = ("_automaton", "before", "states")
+
+    def __init__(self, automaton: Automaton, states: frozenset[int] | None, before: str) -> None:
+        self._automaton, self.states, self.before = automaton, states, before
+
+    def __missing__(self, letter: str) -> _Row:
+        return self._automaton.add(self, letter)
+
+
 def search(program: Program, text: str, budget: ReadingBudget) -> bool:
-    """Say whether the pattern matches anywhere in the text.
+    """Say whether the pattern matches anywhere in one text.
 
     Raises:
         BudgetSpent: it takes more steps than the budget has.
     """
-    known: dict[tuple[frozenset[int], str, str | None], frozenset[int] | None] = {}
-    current: frozenset[int] = frozenset([program.start])
-    before = ""
-    for number, letter in enumerate(text):
-        if number % CHARACTERS == 0:
-            budget.step()
-        key = (current, _side(before), letter)
-        if key not in known:
-            if len(known) >= MAX_CACHED:
-                known.clear()
-            known[key] = _advanced(program, current, before, letter, budget)
-        reached = known[key]
-        if reached is None:
-            return True
-        current, before = reached, letter
-    return _advanced(program, current, before, None, budget) is None
+    return Automaton(program, budget).search(text)
 
 
 def _side(letter: str) -> str:
@@ -108,8 +157,8 @@ def _advanced(
     reached = {program.start}
     while waiting:
         state = waiting.pop()
-        budget.step()
         if state == program.accepting:
+            budget.step(A_STATE * len(closed))
             return None
         test = program.tests[state]
         if test is not None:
@@ -121,6 +170,7 @@ def _advanced(
         fresh = [target for target in program.following[state] if target not in closed]
         closed.update(fresh)
         waiting.extend(fresh)
+    budget.step(A_STATE * len(closed))
     return frozenset(reached)
 
 
@@ -288,10 +338,7 @@ class _Parser:
         return self._consuming(self._escaped(letter))
 
     def _escaped(self, letter: str) -> Test:
-        if letter.lower() in _CLASSES:
-            inner = _CLASSES[letter.lower()]
-            return inner if letter.islower() else lambda other: not inner(other)
-        return self._literal(self._plain(letter))
+        return _CLASSES[letter] if letter in _CLASSES else self._literal(self._plain(letter))
 
     def _plain(self, letter: str) -> str:
         if letter in {"x", "u"}:
@@ -317,36 +364,59 @@ class _Parser:
         negated = self._peek("^")
         self.at += negated
         tests: list[Test] = []
-        while not tests or not self._peek("]"):
-            tests.append(self._member())
+        ranges: list[tuple[str, str]] = []
+        while not (tests or ranges) or not self._peek("]"):
+            member = self._member()
+            if isinstance(member, tuple):
+                ranges.append(member)
+            else:
+                tests.append(member)
         self.at += 1
-        folded = "i" in self.flags
+        folded, tests, (lows, highs) = "i" in self.flags, list(dict.fromkeys(tests)), _merged(ranges)
 
+        def has(form: str) -> bool:
+            place = bisect_right(lows, form) - 1
+            return (place >= 0 and form <= highs[place]) or any(test(form) for test in tests)
+
+        @lru_cache(maxsize=MAX_CACHED)  # of repeats, each state asks
         def fits(letter: str) -> bool:
             forms = {letter, letter.lower(), letter.upper()} if folded else {letter}
-            return any(test(form) for test in tests for form in forms if len(form) == 1) != negated
+            return any(has(form) for form in forms if len(form) == 1) != negated
 
         return fits
 
-    def _member(self) -> Test:
+    def _member(self) -> Test | tuple[str, str]:
         low = self._take()
         if low == "\\":
             letter = self._take()
-            if letter.lower() in _CLASSES:
-                return self._escaped(letter)
+            if letter in _CLASSES:
+                return _CLASSES[letter]
             low = "\b" if letter == "b" else self._plain(letter)
         if not self._peek("-") or self.pattern[self.at + 1 : self.at + 2] in {"", "]"}:
-            return low.__eq__
+            return low, low
         self.at += 1
         high = self._take()
         if high == "\\":
             high = self._plain(self._take())
         if high < low:
             raise self._wrong("a range that runs backwards")
-        return lambda letter: low <= letter <= high
+        return low, high
 
     def _consuming(self, test: Test) -> Callable[[int], int]:
         return lambda after: self._state(after, test=test)
 
     def _asserting(self, assertion: str) -> Callable[[int], int]:
         return lambda after: self._state(after, assertion=assertion)
+
+
+def _merged(ranges: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    """Return the first and the last letters of ranges, in their order and without overlaps."""
+    lows: list[str] = []
+    highs: list[str] = []
+    for low, high in sorted(ranges):
+        if highs and low <= highs[-1]:
+            highs[-1] = max(high, highs[-1])
+        else:
+            lows.append(low)
+            highs.append(high)
+    return lows, highs

@@ -8,7 +8,7 @@ An agent that gave no answer fails every one of them. White space around the ans
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -30,20 +30,24 @@ from verifiers.predicates.context import Context
 from verifiers.predicates.registry import FLAG, NAME, NOTHING, TEXT, Example, ProbeResult, names, predicate
 from verifiers.predicates.values import exact, json_equal, near
 from verifiers.quoting import listed, quoted
+from verifiers.texts import casefolded, place_of
 
+A_LETTER, ITEMS = 1, 4  # steps for a letter of numbers or of a list, and items that are compared for a step
 MAX_ANSWER = 64 * 1024  # characters; the gateway takes no longer one
 NUMBER = {"type": "number"}
 TOLERANCE = {"type": "number", "minimum": 0}
 
 _NUMBERS = re.compile(
-    r"(?<![\w.])[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,40})(?:\.[0-9]{1,40})?(?:[eE][-+]?[0-9]{1,3})?(?!\w|\.[0-9])"
+    r"(?<![\w.])[-+]?(?:[0-9]{1,3}(?:,[0-9]{3}){1,13}|[0-9]{1,40})(?:\.[0-9]{1,40})?(?:[eE][-+]?[0-9]{1,3})?(?!\w|\.[0-9])"
 )
 _BULLET = re.compile(r"^\s*(?:[-*•]|[0-9]+[.)])\s+")
-_MINUS = str.maketrans({"\u2212": "-"})
 
 
-def _folded(ignore_case: bool) -> Callable[[str], str]:  # noqa: FBT001 - a flag of the document, passed on
-    return str.casefold if ignore_case else str
+def _folded(context: Context, texts: Iterable[str], *, ignore_case: bool) -> list[str]:
+    """Return texts without differences of case, where case does not count; they count against the budget."""
+    given = list(texts)
+    context.budget.step(1 + len(given) // ITEMS)
+    return [casefolded(text, context.budget) for text in given] if ignore_case else given
 
 
 def _given(context: Context) -> str:
@@ -55,6 +59,14 @@ def _given(context: Context) -> str:
     return context.answer.strip()
 
 
+def _named(context: Context, answer: str) -> list[str]:
+    def named() -> list[str]:
+        context.budget.step(len(answer) * A_LETTER)
+        return items_in(answer)
+
+    return context.once("answer items", named)
+
+
 def _document(answer: str) -> Any:
     try:
         return parse_json(answer)
@@ -64,7 +76,7 @@ def _document(answer: str) -> Any:
 
 def numbers_in(text: str) -> set[Fraction]:
     """Find the numbers in a text; commas may group thousands, and a part of a word or of a version is no number."""
-    matches = _NUMBERS.findall(text.translate(_MINUS))
+    matches = set(_NUMBERS.findall(text.replace("\u2212", "-")))
     return {Fraction(Decimal(number.replace(",", ""))) for number in matches}
 
 
@@ -95,8 +107,8 @@ def items_in(text: str) -> list[str]:
 def equals(context: Context, text: str, *, ignore_case: bool = False) -> ProbeResult:
     """The whole answer is this text."""
     answer = _given(context)
-    fold = _folded(ignore_case)
-    return ProbeResult(fold(answer) == fold(text.strip()), f"the answer is {quoted(answer)}")
+    wanted, given = _folded(context, (text.strip(), answer), ignore_case=ignore_case)
+    return ProbeResult(given == wanted, f"the answer is {quoted(answer)}")
 
 
 @predicate(
@@ -110,8 +122,8 @@ def equals(context: Context, text: str, *, ignore_case: bool = False) -> ProbeRe
 def one_of(context: Context, texts: Sequence[str], *, ignore_case: bool = False) -> ProbeResult:
     """The whole answer is one of these texts."""
     answer = _given(context)
-    fold = _folded(ignore_case)
-    right = fold(answer) in {fold(text.strip()) for text in texts}
+    given, *wanted = _folded(context, (answer, *map(str.strip, texts)), ignore_case=ignore_case)
+    right = given in wanted
     return ProbeResult(right, f"the answer is {quoted(answer)}")
 
 
@@ -128,6 +140,7 @@ def one_of(context: Context, texts: Sequence[str], *, ignore_case: bool = False)
 def number(context: Context, value: float, tolerance: float = 0) -> ProbeResult:
     """Exactly one number occurs in the answer, and it is this one, within the tolerance (0 if none is given)."""
     answer = _given(context)
+    context.once("answer letters", lambda: context.budget.step(len(answer) * A_LETTER))
     numbers = context.once("answer numbers", lambda: numbers_in(answer))
     if len(numbers) != 1:
         raise TargetMissing(f"the answer has {len(numbers)} different numbers in it: {quoted(answer)}")
@@ -147,8 +160,8 @@ def number(context: Context, value: float, tolerance: float = 0) -> ProbeResult:
 def contains(context: Context, text: str, *, ignore_case: bool = False) -> ProbeResult:
     """The text occurs in the answer. Prefer another predicate where an answer that lists everything must not pass."""
     answer = _given(context)
-    fold = _folded(ignore_case)
-    return ProbeResult(fold(text) in fold(answer), f"the answer is {quoted(answer)}")
+    part, whole = _folded(context, (text, answer), ignore_case=ignore_case)
+    return ProbeResult(place_of(part, whole, context.budget) >= 0, f"the answer is {quoted(answer)}")
 
 
 @predicate(
@@ -165,9 +178,8 @@ def item_set(context: Context, items: Sequence[str], *, ignore_case: bool = Fals
     It may be a JSON array, one item a line (with bullets or numbers), or items parted by commas or semicolons.
     """
     answer = _given(context)
-    fold = _folded(ignore_case)
-    named = context.once("answer items", lambda: items_in(answer))
-    same = {fold(item) for item in named} == {fold(item.strip()) for item in items}
+    named, fold = _named(context, answer), partial(_folded, context, ignore_case=ignore_case)
+    same = set(fold(named)) == set(fold(map(str.strip, items)))
     return ProbeResult(same, f"the answer names {listed(named)}")
 
 
@@ -182,9 +194,8 @@ def item_set(context: Context, items: Sequence[str], *, ignore_case: bool = Fals
 def item_list(context: Context, items: Sequence[str], *, ignore_case: bool = False) -> ProbeResult:
     """The answer is a list of just these items, in this order; written as for `answer.set`."""
     answer = _given(context)
-    fold = _folded(ignore_case)
-    named = context.once("answer items", lambda: items_in(answer))
-    same = [fold(item) for item in named] == [fold(item.strip()) for item in items]
+    named, fold = _named(context, answer), partial(_folded, context, ignore_case=ignore_case)
+    same = fold(named) == fold(map(str.strip, items))
     return ProbeResult(same, f"the answer names {listed(named)}")
 
 

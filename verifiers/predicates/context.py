@@ -19,8 +19,8 @@ T = TypeVar("T")
 class Context:
     """The normal forms, the answer, a cache and a budget.
 
-    The budget is in steps of about half a microsecond. A state that exceeds it is too large to be judged, which counts
-    against the agent.
+    The budget is in steps of half a microsecond or less. A state that exceeds it is too large to be judged, which
+    counts against the agent.
 
     Args:
         states: the normal form of each namespace; one that is not there could not be read for a reason of ours.

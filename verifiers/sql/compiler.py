@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from verifiers.budget import A_STEP, ReadingBudget
 from verifiers.sql.errors import QueryFailed
 from verifiers.sql.functions import function
-from verifiers.sql.operators import COMPARISONS, arithmetic, comparable, joined, like, lowered
+from verifiers.sql.operators import COMPARISONS, LikePart, arithmetic, comparable, joined, like, like_parts, lowered
 from verifiers.sql.scope import Environment, Row, Scope
 from verifiers.sql.syntax import (
     Binary,
@@ -154,12 +154,23 @@ class Compiler:
             case "||":
                 return self._text_pair(left, right, joined)
             case "like":
-                return self._text_pair(left, right, lambda text, form: like(text, form, self.budget), "bool")
+                return self._text_pair(left, right, self._matched(str), "bool")
             case "ilike":
-                return self._text_pair(
-                    left, right, lambda text, form: like(lowered(text), lowered(form), self.budget), "bool"
-                )
+                return self._text_pair(left, right, self._matched(lowered), "bool")
         return self._calculated(node.operator, left, right)
+
+    def _matched(self, fold: Callable[[str], str]) -> Callable[[str, str], bool]:
+        """Return the test of a text with a pattern, which is split once where it is the same for many rows."""
+        known: dict[str, Sequence[LikePart]] = {}
+
+        def matched(text: str, pattern: str) -> bool:
+            if pattern not in known:
+                self.budget.step(len(pattern))
+                known.clear()
+                known[pattern] = like_parts(fold(pattern))
+            return like(fold(text), known[pattern], self.budget)
+
+        return matched
 
     def _calculated(self, sign: str, left: Compiled, right: Compiled) -> Compiled:
         type_, made = arithmetic(sign, left.type, right.type, self.budget)

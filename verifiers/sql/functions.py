@@ -6,6 +6,7 @@ Each is made for the types of its arguments. All but those of `verifiers.sql.com
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, Decimal
@@ -15,8 +16,10 @@ from verifiers.budget import A_STEP, ReadingBudget
 from verifiers.sql.errors import QueryFailed
 from verifiers.sql.operators import arithmetic, lowered, uppered
 from verifiers.sql.values import EXACT, MAX_SCALE, MAX_TEXT, NUMBERS, TIMES, Value, converter, rounded
+from verifiers.texts import COMPARISONS, count_search
 
 Made = tuple[str, Callable[..., Value]]
+A_CAPITAL = 2  # letters of which some become capitals, for a step
 
 
 def function(name: str, types: Sequence[str], budget: ReadingBudget) -> Made:
@@ -29,7 +32,8 @@ def function(name: str, types: Sequence[str], budget: ReadingBudget) -> Made:
     if name in _NUMERIC:
         return _NUMERIC[name](["numeric" if type_ == "unknown" else type_ for type_ in types], budget)
     if name in {"extract", "date_part", "date_trunc", "to_char", "to_date"}:
-        return _TIMES[name](texts)
+        result, made = _TIMES[name](texts)
+        return (result, _counted_form(made, budget)) if name == "to_char" else (result, made)
     wanted, result, made = _TEXTS[name]
     if len(texts) not in wanted or texts[0] != "text" or not all(type_ in {"text", "int4"} for type_ in texts):
         raise QueryFailed(f"there is no {name}({', '.join(types)}) here")
@@ -38,9 +42,32 @@ def function(name: str, types: Sequence[str], budget: ReadingBudget) -> Made:
     def counted(*values: Value) -> Value:
         given = [convert(value) for convert, value in zip(inward, values, strict=True)]
         budget.step(1 + sum(len(value) for value in given if isinstance(value, str)) // A_STEP)
+        _count(name, given, budget)
         return made(*given)
 
     return result, counted
+
+
+def _count(name: str, values: Sequence[Any], budget: ReadingBudget) -> None:
+    """Count what a function of texts takes beyond reading them."""
+    match name, values:
+        case "initcap", [text]:
+            budget.step(len(text) // A_CAPITAL)
+        case (("position" | "strpos"), [text, part]):
+            count_search(len(part), len(text), budget)
+        case (("replace" | "split_part"), [text, part, _]) if part:
+            count_search(len(part), len(text), budget)
+            budget.step(text.count(part) if len(part) > 1 else 0)
+        case (("btrim" | "ltrim" | "rtrim"), [text, letters]):
+            budget.step(len(text) * len(letters) // COMPARISONS)
+
+
+def _counted_form(made: Callable[..., Value], budget: ReadingBudget) -> Callable[..., Value]:
+    def counted(value: Value, form: str) -> Value:
+        budget.step(1 + len(form))
+        return made(value, form)
+
+    return counted
 
 
 # numbers
@@ -145,11 +172,7 @@ def _right(text: str, count: int) -> str:
 
 
 def _capitals(text: str) -> str:
-    made, inside = [], False
-    for letter in text:
-        made.append(lowered(letter) if inside else uppered(letter))
-        inside = letter.isascii() and letter.isalnum()
-    return "".join(made)
+    return re.sub("[A-Za-z0-9]+", lambda word: word[0].capitalize(), text)
 
 
 _TEXTS: dict[str, tuple[tuple[int, ...], str, Callable[..., Any]]] = {

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 from decimal import Decimal, Inexact, InvalidOperation
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
-from verifiers.budget import ReadingBudget
+from verifiers.budget import A_STEP, ReadingBudget
 from verifiers.sql.errors import QueryFailed
 from verifiers.sql.values import EXACT, MAX_SCALE, MAX_TEXT, NUMBERS, TEXTS, TIMES, Value, common, converter, in_range
+from verifiers.texts import count_search
 
 Operation = Callable[[Any, Any], Value]
 COMPARISONS: dict[str, Operation] = {
@@ -24,7 +26,7 @@ COMPARISONS: dict[str, Operation] = {
 ORDERED = (*NUMBERS, "float4", *TEXTS, *TIMES, "bool")
 _BASE, _DIGITS = 10_000, 4
 MIN_DIGITS = 16
-A_DIGIT = 8
+A_DIGIT, A_RUN = 8, 4  # digits, and runs of letters of a pattern, for a step
 
 
 def comparable(left: str, right: str, sign: str) -> str:
@@ -186,42 +188,41 @@ _FLOATS: dict[str, Callable[[float, float], float]] = {
 }
 
 
-_LETTERS = {letter: letter - 32 for letter in range(ord("a"), ord("z") + 1)}
-_CAPITALS = {capital: letter for letter, capital in _LETTERS.items()}
-
-
 def uppered(text: str) -> str:
     """Make capitals of the letters a to z, which are all that the collation C knows."""
-    return text.translate(_LETTERS)
+    return text.encode("utf-8", "surrogatepass").upper().decode("utf-8", "surrogatepass")
 
 
 def lowered(text: str) -> str:
     """Make small letters of A to Z."""
-    return text.translate(_CAPITALS)
+    return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
 
 
-def like(text: str, pattern: str, budget: ReadingBudget) -> bool:
-    r"""Match a LIKE pattern: `%` is any text, `_` one character, a backslash takes the next one as it is."""
-    parts, literal = _like_parts(pattern)
-    budget.step(1 + len(text) * max(1, len(parts)) // 8)
-    if literal is not None:
-        return len(text) == len(literal) and _fits(text, literal, 0)
-    first, *middle, last = parts
-    if len(text) < len(first) + len(last) or not _fits(text, first, 0) or not _fits(text, last, len(text) - len(last)):
+class LikePart(NamedTuple):
+    """What a LIKE pattern has between two `%`: its length, and its runs of letters with their places, longest first."""
+
+    length: int
+    runs: tuple[tuple[int, str], ...]
+
+
+def like(text: str, parts: Sequence[LikePart], budget: ReadingBudget) -> bool:
+    """Match a LIKE pattern; each part is found where it first occurs behind the one before."""
+    budget.step(1 + len(parts))
+    first, *middle, last = parts if len(parts) > 1 else (*parts, LikePart(0, ()))
+    place, end = first.length, len(text) - last.length
+    if place > end or (len(parts) == 1 and place < end):
         return False
-    place, end = len(first), len(text) - len(last)
+    if not _is_at(text, first, 0, budget) or not _is_at(text, last, end, budget):
+        return False
     for part in middle:
-        budget.step(1 + (end - place) * max(1, len(part)) // 8)
-        while place + len(part) <= end and not _fits(text, part, place):
-            place += 1
-        if place + len(part) > end:
+        place = _behind(text, part, place, end, budget)
+        if place < 0:
             return False
-        place += len(part)
     return True
 
 
-def _like_parts(pattern: str) -> tuple[list[list[str | None]], list[str | None] | None]:
-    """Split a pattern at its `%`; None stands for any character."""
+def like_parts(pattern: str) -> list[LikePart]:
+    r"""Split a pattern at its `%`: `%` is any text, `_` one character, a backslash takes the next one as it is."""
     parts: list[list[str | None]] = [[]]
     escaped = False
     for letter in pattern:
@@ -234,11 +235,36 @@ def _like_parts(pattern: str) -> tuple[list[list[str | None]], list[str | None] 
             parts.append([])
         else:
             parts[-1].append(None)
-    return parts, parts[0] if len(parts) == 1 else None
+    return [LikePart(len(part), tuple(sorted(_runs(part), key=lambda run: -len(run[1])))) for part in parts]
 
 
-def _fits(text: str, part: list[str | None], place: int) -> bool:
-    return all(wanted is None or text[place + i] == wanted for i, wanted in enumerate(part))
+def _runs(part: Sequence[str | None]) -> Iterator[tuple[int, str]]:
+    place = 0
+    for is_any, group in groupby(part, lambda letter: letter is None):
+        letters = list(group)
+        if not is_any:
+            yield place, "".join(map(str, letters))
+        place += len(letters)
+
+
+def _is_at(text: str, part: LikePart, place: int, budget: ReadingBudget) -> bool:
+    budget.step(1 + len(part.runs) // A_RUN + part.length // A_STEP)
+    return all(text.startswith(run, place + at) for at, run in part.runs)
+
+
+def _behind(text: str, part: LikePart, place: int, end: int, budget: ReadingBudget) -> int:
+    """Return the end of the first occurrence of a part in `text[place:end]`, or -1."""
+    last = end - part.length
+    while part.runs and place <= last:
+        at, run = part.runs[0]
+        found = text.find(run, place + at, last + at + len(run))
+        count_search(len(run), (found - at if found >= 0 else last) - place, budget)
+        budget.step(len(run) // A_STEP)  # each search prepares anew
+        place = found - at if found >= 0 else end
+        if found >= 0 and _is_at(text, part, place, budget):
+            break
+        place += 1
+    return place + part.length if place <= last else -1
 
 
 def joined(one: str, two: str) -> str:

@@ -25,7 +25,7 @@ from verifiers.states.calendar.items import Item, normal
 Span: TypeAlias = tuple[datetime.datetime, datetime.datetime]
 
 MAX_PAIRS = 500_000
-AN_ENTRY, A_PAIR = 10, 1  # steps
+AN_ENTRY, A_PAIR, LETTERS = 10, 1, 256  # steps for an entry and for a pair, and letters for a step
 DAY = {"type": "string", "pattern": r"^[0-9]{4}-[01][0-9]-[0-3][0-9]$", "description": "day, as `2026-01-05`"}
 MOMENT = {
     "type": "string",
@@ -315,8 +315,13 @@ def todo_count(context: Context, count: int, calendar: str | None = None, status
 
 def _entries(context: Context, kind: str, calendar: str | None) -> list[CalendarEntry]:
     entries = open_calendars(context)
-    context.budget.step(AN_ENTRY * len(entries))
+    letters = context.once("calendar letters", lambda: sum(map(_letters, entries)))
+    context.budget.step(AN_ENTRY * len(entries) + letters // LETTERS)
     return [entry for entry in entries if entry.item.kind == kind and calendar in {None, entry.calendar}]
+
+
+def _letters(entry: CalendarEntry) -> int:
+    return len(entry.item.summary) + len(entry.item.location) + len(entry.item.description)
 
 
 def _only(context: Context, kind: str, summary: str, calendar: str | None) -> Item:

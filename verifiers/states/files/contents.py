@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
 from verifiers.errors import TargetMissing
-from verifiers.linear_regex import PATTERN, compiled, search
+from verifiers.linear_regex import PATTERN, Automaton, compiled
 from verifiers.predicates.context import Context
 from verifiers.predicates.registry import (
     COUNT,
@@ -29,7 +29,8 @@ from verifiers.predicates.values import near
 from verifiers.quoting import listed, plain, quoted
 from verifiers.states.files.entries import open_files
 from verifiers.states.files.examples import files
-from verifiers.states.files.parts import AN_ENTRY, FOLDER, KIND, described, file_data, is_folder, is_of_kind
+from verifiers.states.files.parts import AN_ENTRY, FOLDER, KIND, described, file_data, file_text, is_folder, is_of_kind
+from verifiers.texts import lowered
 
 NUMBER: Mapping[str, Any] = {"type": "number"}
 TOLERANCE: Mapping[str, Any] = {"type": "number", "minimum": 0}
@@ -41,10 +42,11 @@ GLOB: Mapping[str, Any] = {
     "description": "name with `*` and `?`",
 }
 CELL: Mapping[str, Any] = {"type": ["string", "number"]}
-A_CELL = 2  # steps
+A_CELL, A_LINE, A_NUMBER = 2, 1, 4  # steps
+LETTERS_OF_NUMBERS, A_CSV = 8, 16  # letters for a step, where numbers are looked for and where CSV is parsed
 
-_NUMBERS = re.compile(r"(?<![\w.])[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,40})(?:\.[0-9]{1,40})?(?!\w|\.[0-9])")
-_A_NUMBER = re.compile(r"[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,40})(?:\.[0-9]{1,40})?", re.ASCII)
+_NUMBERS = re.compile(r"(?<![\w.])[-+]?(?:[0-9]{1,3}(?:,[0-9]{3}){1,13}|[0-9]{1,40})(?:\.[0-9]{1,40})?(?!\w|\.[0-9])")
+_A_NUMBER = re.compile(r"[-+]?(?:[0-9]{1,3}(?:,[0-9]{3}){1,13}|[0-9]{1,40})(?:\.[0-9]{1,40})?", re.ASCII)
 
 
 def number_of(text: str) -> Fraction | None:
@@ -54,7 +56,7 @@ def number_of(text: str) -> Fraction | None:
 
 
 def _text(context: Context, path: str) -> str:
-    return file_data(context, path).decode("utf-8", "replace").removeprefix("\ufeff")
+    return file_text(context, path).removeprefix("\ufeff")
 
 
 def _lines_of(context: Context, path: str) -> str:
@@ -81,7 +83,7 @@ def file_matches(context: Context, path: str, pattern: str) -> ProbeResult:
     The syntax is Python's without what needs backtracking: no lookaround, no references to groups, no possessive
     repeats. `(?i)`, `(?m)` and `(?s)` stand at the beginning; without `(?m)`, `^` and `$` are the ends of the text.
     """
-    matches = search(compiled(pattern), _text(context, path), context.budget)
+    matches = Automaton(compiled(pattern), context.budget).search(_text(context, path))
     return ProbeResult(matches, f"{quoted(path)} {'has a match' if matches else 'has no match'}")
 
 
@@ -100,9 +102,9 @@ def file_matches(context: Context, path: str, pattern: str) -> ProbeResult:
 def file_number(context: Context, path: str, value: float, tolerance: float = 0) -> ProbeResult:
     """A number in the file's text is this one, within the tolerance; commas may group thousands."""
     text = _text(context, path)
-    context.budget.parse(len(text))
-    matches = _NUMBERS.findall(text)
-    context.budget.step(4 * len(matches))
+    context.budget.step(1 + len(text) // LETTERS_OF_NUMBERS)
+    matches = set(_NUMBERS.findall(text))
+    context.budget.step(A_NUMBER * len(matches))
     numbers = {Fraction(Decimal(number.replace(",", ""))) for number in matches}
     right = any(near(number, value, tolerance) for number in numbers)
     return ProbeResult(right, f"{quoted(path)} has {len(numbers)} numbers: {listed([plain(n) for n in numbers])}")
@@ -122,11 +124,13 @@ def file_number_lines(
     context: Context, path: str, values: Sequence[float], tolerance: float = 0, *, any_order: bool = False
 ) -> ProbeResult:
     """Each line that is not blank is one number, and they are these, within the tolerance."""
-    lines = [line for line in _text(context, path).split("\n") if line.strip()]
-    context.budget.step(4 * len(lines))
+    text = _text(context, path)
+    context.budget.step(A_LINE * (1 + text.count("\n")))
+    lines = [line for line in text.split("\n") if line.strip()]
+    context.budget.step(A_NUMBER * len(lines))
     numbers = [number_of(line) for line in lines]
     pairs = list(numbers), list(values)
-    if any_order:
+    if any_order and len(numbers) == len(values):
         pairs = sorted(numbers, key=lambda number: (number is not None, number or 0)), sorted(values)
     same = len(numbers) == len(values) and all(
         number is not None and near(number, value, tolerance) for number, value in zip(*pairs, strict=True)
@@ -182,15 +186,14 @@ def entry_count(
     context.budget.step(AN_ENTRY * len(tree))
     if not is_folder(tree, path):
         raise TargetMissing(described(tree, path))
-    fits = compiled("(?s)^" + "".join({"*": ".*", "?": "."}.get(letter, re.escape(letter)) for letter in glob) + "$")
+    form = "(?s)^" + "".join({"*": ".*", "?": "."}.get(letter, re.escape(letter)) for letter in glob) + "$"
+    fits = Automaton(compiled(form), context.budget)
     inside = tree if path == "." else tree.below(path)
     every = sorted(inside) if deep else inside.children("")
     matching = [
         other
         for other in every
-        if (name := posixpath.basename(other)) not in ignore
-        and is_of_kind(inside, other, kind)
-        and search(fits, name, context.budget)
+        if (name := posixpath.basename(other)) not in ignore and is_of_kind(inside, other, kind) and fits.search(name)
     ]
     right = len(matching) >= count if at_least else len(matching) == count
     return ProbeResult(right, f"{quoted(path)} holds {len(matching)} of these: {listed(matching)}")
@@ -224,9 +227,9 @@ def file_same_as(context: Context, path: str, same_as: str) -> ProbeResult:
 def file_lines_differ(context: Context, path: str, *, ignore_case: bool = False) -> ProbeResult:
     """The file is there at the end, and its lines are different, without blank ones and white space at their ends."""
     text = _lines_of(context, path)
-    lines = [line.strip() for line in (text.lower() if ignore_case else text).split("\n")]
+    context.budget.step(A_LINE * (1 + text.count("\n")))
+    lines = [line.strip() for line in (lowered(text, context.budget) if ignore_case else text).split("\n")]
     lines = [line for line in lines if line]
-    context.budget.step(len(lines))
     return ProbeResult(len(lines) == len(set(lines)), f"{quoted(path)} has {len(lines) - len(set(lines))} lines again")
 
 
@@ -299,14 +302,15 @@ def file_csv_rows(
     With `columns`, the first row is a header, and only these columns count, in this order; without, every row and every
     cell does. With `extra_rows`, there may be others between them; with `any_order`, the order does not count.
     """
-    actual = _table(context, path, columns, separator)
-    wanted = [list(row) for row in rows]
+    table = _table(context, path, columns, separator)
+    fold: Callable[[str], str] = (lambda text: lowered(text, context.budget)) if ignore_case else str
+    actual = [[fold(cell).strip() for cell in row] for row in table]
+    wanted = [[_folded_value(cell, ignore_case) for cell in row] for row in rows]
     context.budget.step(A_CELL * (1 + len(wanted)) * sum(map(len, actual)) if any_order or extra_rows else len(actual))
 
     def same(row: Sequence[str], expected: Sequence[str | float]) -> bool:
         return len(row) == len(expected) and all(
-            _cell_fits(cell, value, tolerance, ignore_case=ignore_case)
-            for cell, value in zip(row, expected, strict=True)
+            _cell_fits(cell, value, tolerance) for cell, value in zip(row, expected, strict=True)
         )
 
     left, at, right = list(actual), 0, True
@@ -319,7 +323,7 @@ def file_csv_rows(
         at = 0 if any_order else place
     return ProbeResult(
         right and (extra_rows or not left),
-        f"{quoted(path)} has {len(actual)} rows: {listed([','.join(row) for row in actual])}",
+        f"{quoted(path)} has {len(actual)} rows: {listed([','.join(row) for row in table])}",
     )
 
 
@@ -327,7 +331,9 @@ def _table(context: Context, path: str, columns: Sequence[str], separator: str) 
     text = _text(context, path)
     context.budget.step(A_CELL * (1 + text.count(separator) + text.count("\n")))
     try:
-        table = [row for row in csv.reader(text.splitlines(keepends=True), delimiter=separator, strict=True) if row]
+        lines = text.splitlines(keepends=True)  # at more than line feeds
+        context.budget.step(A_CELL * len(lines) + len(text) // A_CSV)
+        table = [row for row in csv.reader(lines, delimiter=separator, strict=True) if row]
     except csv.Error:
         raise TargetMissing(f"{quoted(path)} is not CSV") from None
     if not columns:
@@ -339,8 +345,14 @@ def _table(context: Context, path: str, columns: Sequence[str], separator: str) 
     return [[row[place] if place < len(row) else "" for place in places] for row in table[1:]]
 
 
-def _cell_fits(cell: str, value: str | float, tolerance: float, *, ignore_case: bool) -> bool:
+def _folded_value(value: str | float, ignore_case: bool) -> str | float:  # noqa: FBT001 - a flag of the document
     if isinstance(value, str):
-        return cell.strip().lower() == value.strip().lower() if ignore_case else cell.strip() == value.strip()
+        return value.strip().lower() if ignore_case else value.strip()
+    return value
+
+
+def _cell_fits(cell: str, value: str | float, tolerance: float) -> bool:
+    if isinstance(value, str):
+        return cell == value
     number = number_of(cell)
     return number is not None and near(number, value, tolerance)

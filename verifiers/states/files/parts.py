@@ -7,6 +7,7 @@ from verifiers.predicates.context import Context
 from verifiers.predicates.registry import PATH
 from verifiers.quoting import quoted
 from verifiers.states.files.entries import open_files
+from verifiers.texts import decoded
 from verifiers.tree import FileTree
 
 FOLDER = {**PATH, "pattern": rf"^\.$|{PATH['pattern']}", "description": "relative path, or `.` for the root"}
@@ -61,6 +62,11 @@ def is_of_kind(tree: FileTree, path: str, kind: str | None) -> bool:
     return kind is None or (path in tree and tree[path].kind == kind)
 
 
-def folded(data: bytes) -> bytes:
-    """Give a text in lower case; what is no UTF-8 stays as it is."""
-    return data.decode("utf-8", "surrogateescape").lower().encode("utf-8", "surrogateescape")
+def file_text(context: Context, path: str) -> str:
+    """Return the text of the regular file at a path, decoded once for each evaluation.
+
+    Raises:
+        TargetMissing: there is none.
+    """
+    data = file_data(context, path)
+    return context.once(("file text", path), lambda: decoded(data, context.budget))

@@ -26,10 +26,11 @@ from verifiers.states.files.parts import (
     SHA256,
     described,
     file_data,
-    folded,
+    file_text,
     is_folder,
     is_of_kind,
 )
+from verifiers.texts import lowered, lowered_bytes, place_of
 
 POINTER = {"type": "string", "pattern": "^(/[^~/]*(~[01][^~/]*)*)*$", "description": "JSON pointer (RFC 6901)"}
 
@@ -92,7 +93,7 @@ def file_text_equals(
     if trim:
         data, expected = data.strip(), expected.strip()
     if ignore_case:
-        data, expected = folded(data), folded(expected)
+        data, expected = lowered_bytes(data, context.budget), expected.decode().lower().encode()
     return ProbeResult(data == expected, f"{quoted(path)} {difference(data, expected)}")
 
 
@@ -108,8 +109,8 @@ def file_contains(context: Context, path: str, text: str, *, ignore_case: bool =
     """The text occurs somewhere in the file, in this case and as UTF-8."""
     data, wanted = file_data(context, path), text.encode()
     if ignore_case:
-        data, wanted = folded(data), folded(wanted)
-    at = data.find(wanted)
+        data, wanted = lowered_bytes(data, context.budget), text.lower().encode()
+    at = place_of(wanted, data, context.budget)
     where = f"has it at byte {at}" if at >= 0 else f"does not have it in its {len(data)} bytes"
     return ProbeResult(at >= 0, f"{quoted(path)} {where}")
 
@@ -212,7 +213,9 @@ def file_lines(
 
     With `skip_blank`, no empty line counts, nor white space at a line's beginning.
     """
-    text = file_data(context, path).decode("utf-8", "replace").rstrip()
+    text = file_text(context, path).rstrip()
+    if ignore_case:
+        text, lines = lowered(text, context.budget), [line.lower() for line in lines]
     count = text.count("\n") + bool(text)
     if skip_blank:
         context.budget.step(count)
@@ -220,8 +223,6 @@ def file_lines(
         count = text.count("\n") + bool(text)
     actual = [line.rstrip() for line in text.split("\n", max(len(lines), NAMES))] if text else []
     wanted = [line.strip() if skip_blank else line.rstrip() for line in lines]
-    if ignore_case:
-        actual, wanted = [line.lower() for line in actual], [line.lower() for line in wanted]
     same = sorted(actual) == sorted(wanted) if any_order else actual == wanted
     more = f" and {count - NAMES} more" if count > NAMES else ""
     return ProbeResult(same, f"{quoted(path)} has {count} lines: {listed(actual[:NAMES])}{more}")

@@ -10,8 +10,9 @@ from verifiers.predicates.context import Context
 from verifiers.predicates.registry import COUNT, FLAG, NAME, NOTHING, TEXT, Example, ProbeResult, names, predicate
 from verifiers.quoting import listed, quoted
 from verifiers.states.forge.examples import ISSUE, forge
-from verifiers.states.forge.parts import ISSUE_OF, PART, REPOSITORY, SITE, STATES, is_as_given, lower, some
+from verifiers.states.forge.parts import ISSUE_OF, PART, REPOSITORY, SITE, STATES, lower, some
 from verifiers.states.forge.state import Record, open_forge, parts_of
+from verifiers.texts import is_as_given, place_of
 
 
 @predicate(
@@ -134,7 +135,8 @@ def issue_commented(
         if by is None or comment["user"].lower() == by.lower()
     ]
     return ProbeResult(
-        any(is_as_given(body, equals, contains) for body in bodies), f"the comments are {listed(bodies)}"
+        any(is_as_given(body, equals, contains, context.budget) for body in bodies),
+        f"the comments are {listed(bodies)}",
     )
 
 
@@ -154,7 +156,9 @@ def issue_title(
     record = open_forge(context).repository(repository)["issues"].get(str(number))
     if record is None:
         raise TargetMissing(f"there is no issue or pull request {number}")
-    return ProbeResult(is_as_given(record["title"], equals, contains), f"the title is {quoted(record['title'])}")
+    return ProbeResult(
+        is_as_given(record["title"], equals, contains, context.budget), f"the title is {quoted(record['title'])}"
+    )
 
 
 @predicate(
@@ -174,7 +178,7 @@ def issue_body(
     """The issue's text is this, or contains it; an issue without one has an empty text."""
     return some(
         open_forge(context).issues(repository, issue),
-        lambda record: is_as_given(record["body"] or "", equals, contains),
+        lambda record: is_as_given(record["body"] or "", equals, contains, context.budget),
         lambda record: f"with the text {quoted(record['body'])}",
     )
 
@@ -228,10 +232,10 @@ def issue_count(
         return (
             state in {None, record["state"]}
             and wanted <= spelt(parts_of(record, "labels", budget))
-            and (title_contains or "") in record["title"]
+            and is_as_given(record["title"], None, title_contains, budget)
             and title in {None, record["title"]}
             and (by is None or by.lower() == record["user"].lower())
-            and all(part in (record["body"] or "") for part in body_contains)
+            and all(place_of(part, record["body"] or "", budget) >= 0 for part in body_contains)
             and (comment is None or comment in [other["body"] for other in parts_of(record, "comments", budget)])
         )
 

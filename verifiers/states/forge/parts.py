@@ -44,11 +44,6 @@ def some(every: Sequence[Record], holds: Callable[[Record], bool], render: Calla
     return ProbeResult(any(map(holds, every)), observation)
 
 
-def is_as_given(text: str, equals: str | None, contains: str | None) -> bool:
-    """Compare a text with `equals`, white space at its ends aside, or else say whether it contains `contains`."""
-    return text.strip() == equals.strip() if equals is not None else (contains or "") in text
-
-
 def lower(values: Sequence[str]) -> set[str]:
     """Give texts in lower case."""
     return {value.lower() for value in values}

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from functools import partial
 
-from verifiers.linear_regex import PATTERN, compiled, search
+from verifiers.linear_regex import PATTERN, Automaton, compiled
 from verifiers.predicates.context import Context
 from verifiers.predicates.registry import COUNT, FLAG, NAME, NOTHING, PATH, TEXT, Example, ProbeResult, predicate
 from verifiers.quoting import listed, quoted
 from verifiers.states.forge import counts, issues, pulls  # noqa: F401 - they register their predicates
 from verifiers.states.forge.examples import forge
-from verifiers.states.forge.parts import BRANCH, PART, REF, REPOSITORY, SITE, git_of, is_as_given, tip_of
+from verifiers.states.forge.parts import BRANCH, PART, REF, REPOSITORY, SITE, git_of, tip_of
 from verifiers.states.forge.state import open_forge
-from verifiers.states.git.commit_files import content, folded, holds_nothing, holds_text
+from verifiers.states.git.commit_files import content, holds_nothing, holds_text
+from verifiers.texts import decoded, is_as_given, lowered_bytes, place_of
 
 
 @predicate(
@@ -124,7 +125,7 @@ def head_message(
     """The message of the branch's last commit is this text, or contains it."""
     repo = git_of(context, repository)
     message = repo.message(tip_of(repo, branch)).strip()
-    return ProbeResult(is_as_given(message, equals, contains), f"the message is {quoted(message)}")
+    return ProbeResult(is_as_given(message, equals, contains, context.budget), f"the message is {quoted(message)}")
 
 
 @predicate(
@@ -192,8 +193,8 @@ def file_contains_at_branch(
     repo = git_of(context, repository)
     data, wanted = content(repo, tip_of(repo, branch), path, at=branch), text.encode()
     if ignore_case:
-        data, wanted = folded(data), folded(wanted)
-    at = data.find(wanted)
+        data, wanted = lowered_bytes(data, context.budget), text.lower().encode()
+    at = place_of(wanted, data, context.budget)
     where = f"has it at byte {at}" if at >= 0 else f"does not have it in its {len(data)} bytes"
     return ProbeResult(at >= 0, f"at {quoted(branch)}, {quoted(path)} {where}")
 
@@ -210,8 +211,8 @@ def file_contains_at_branch(
 def file_matches_at_branch(context: Context, repository: str, branch: str, path: str, pattern: str) -> ProbeResult:
     """The branch has a regular file there whose text matches; the syntax is that of `filesystem.fileMatches`."""
     repo = git_of(context, repository)
-    text = content(repo, tip_of(repo, branch), path, at=branch).decode("utf-8", "replace")
-    matches = search(compiled(pattern), text, context.budget)
+    text = decoded(content(repo, tip_of(repo, branch), path, at=branch), context.budget)
+    matches = Automaton(compiled(pattern), context.budget).search(text)
     return ProbeResult(matches, f"at {quoted(branch)}, {quoted(path)} {'has a match' if matches else 'has no match'}")
 
 

@@ -22,6 +22,7 @@ from verifiers.states.forge.parts import (
     state_of,
 )
 from verifiers.states.forge.state import Record, open_forge, parts_of
+from verifiers.texts import is_as_given
 
 
 @predicate(
@@ -80,9 +81,9 @@ def pr_open(
             record["state"] == "open"
             and base in {None, record["pull"]["base"]["branch"]}
             and (title is None or record["title"].strip() == title.strip())
-            and (body_contains or "") in (record["body"] or "")
+            and is_as_given(record["body"] or "", None, body_contains, context.budget)
             and draft in {None, record["pull"]["draft"]}
-            and (body is None or (record["body"] or "").strip() == body.strip())
+            and (body is None or is_as_given(record["body"] or "", body, None, context.budget))
         ),
         lambda record: (
             f"{state_of(record)} for {quoted(record['pull']['base']['branch'])} "
@@ -127,7 +128,7 @@ def pr_reviewed(
 
     def fits(review: Record) -> bool:
         from_them = by is None or review["user"].lower() == by.lower()
-        return review["state"] == state and from_them and (contains or "") in review["body"]
+        return review["state"] == state and from_them and is_as_given(review["body"], None, contains, context.budget)
 
     return some(
         open_forge(context).pulls(repository, pull),

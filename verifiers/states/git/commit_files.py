@@ -8,6 +8,8 @@ from verifiers.predicates.values import difference
 from verifiers.quoting import listed, quoted
 from verifiers.states.git.history import GitRepository
 
+BYTES = 128  # of a file for a step
+
 
 def content(repo: GitRepository, commit: str, path: str, *, at: str) -> bytes:
     """Give the content of a regular file of a commit.
@@ -21,12 +23,9 @@ def content(repo: GitRepository, commit: str, path: str, *, at: str) -> bytes:
     entry = repo.entries(commit).get(path)
     if entry is None or not entry.mode.startswith("100"):
         raise TargetMissing(f"{quoted(at)} has no file {quoted(path)}")
-    return repo.blob(entry.object)
-
-
-def folded(data: bytes) -> bytes:
-    """Give a text in lower case; what is no UTF-8 stays as it is."""
-    return data.decode("utf-8", "surrogateescape").lower().encode("utf-8", "surrogateescape")
+    data = repo.blob(entry.object)
+    repo.budget.step(1 + len(data) // BYTES)
+    return data
 
 
 def holds_text(repo: GitRepository, commit: str, path: str, text: str, *, trim: bool, at: str) -> ProbeResult:

@@ -17,6 +17,7 @@ from verifiers.quoting import listed, quoted
 from verifiers.states.git.commit_files import holds_nothing, holds_text
 from verifiers.states.git.examples import Commit, repository
 from verifiers.states.git.history import GitEntry, GitRepository, open_repository
+from verifiers.texts import is_as_given
 
 BRANCH = {
     "type": "string",
@@ -99,8 +100,7 @@ def head_message(
     """The message of the branch's last commit is this text, or contains it; white space at its ends does not count."""
     repo = open_repository(context, repository)
     message = repo.message(_tip(repo, branch)).strip()
-    right = message == equals.strip() if equals is not None else (contains or "") in message
-    return ProbeResult(right, f"the message is {quoted(message)}")
+    return ProbeResult(is_as_given(message, equals, contains, repo.budget), f"the message is {quoted(message)}")
 
 
 @predicate(

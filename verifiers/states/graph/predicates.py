@@ -15,6 +15,7 @@ from verifiers.predicates.registry import COUNT, NOTHING, TEXT, Example, ProbeRe
 from verifiers.quoting import listed, quoted
 from verifiers.states.graph.entities import Entity, Graph, open_graph
 from verifiers.states.graph.examples import memory_graph
+from verifiers.texts import casefolded, place_of
 
 TEXTS = names(TEXT)
 ONE_NAME = {"type": "string", "minLength": 1, "maxLength": 1024}
@@ -96,10 +97,9 @@ def observations_equal(context: Context, name: str, observations: Sequence[str])
 )
 def observation_matches(context: Context, name: str, text: str) -> ProbeResult:
     """At least one observation of the entity has this text in it; upper and lower case do not count."""
-    actual, wanted = _observations(context, name), text.casefold()
-    return ProbeResult(
-        any(wanted in observation.casefold() for observation in actual), f"{quoted(name)} has {listed(actual)}"
-    )
+    actual, wanted, budget = _observations(context, name), text.casefold(), context.budget
+    fits = any(place_of(wanted, casefolded(observation, budget), budget) >= 0 for observation in actual)
+    return ProbeResult(fits, f"{quoted(name)} has {listed(actual)}")
 
 
 @predicate(

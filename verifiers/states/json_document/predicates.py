@@ -21,6 +21,7 @@ from verifiers.predicates.values import at_pointer
 from verifiers.quoting import listed, quoted
 from verifiers.states.json_document.document import open_document
 from verifiers.states.json_document.examples import json_document
+from verifiers.texts import casefolded, place_of
 
 POINTER: Schema = {
     "type": "string",
@@ -165,9 +166,8 @@ def text_contains(
     actual = _at(context, pointer)
     if not isinstance(actual, str):
         raise TargetMissing(f"at {quoted(pointer)} there is {quoted(actual)}, which is no text")
-    context.budget.parse(len(actual))
-    holds = text.casefold() in actual.casefold() if ignore_case else text in actual
-    return ProbeResult(holds, f"there is {quoted(actual)}")
+    part, whole = (text.casefold(), casefolded(actual, context.budget)) if ignore_case else (text, actual)
+    return ProbeResult(place_of(part, whole, context.budget) >= 0, f"there is {quoted(actual)}")
 
 
 def _at(context: Context, pointer: str) -> Any:

@@ -19,13 +19,14 @@ from verifiers.quoting import listed, quoted
 from verifiers.states.mailbox.examples import mailbox
 from verifiers.states.mailbox.messages import MailMessage, MailState, open_mail
 from verifiers.states.mailbox.writer import NewMessage
+from verifiers.texts import decoded, place_of
 
 ID = {"type": "string", "minLength": 3, "maxLength": 250, "description": "Message-ID without brackets"}
 FOLDER = {"type": "string", "minLength": 1, "maxLength": 200, "description": "folder, as `Work/Sub`"}
 ADDRESS = {"type": "string", "minLength": 3, "maxLength": 250}
 ADDRESSES = names(ADDRESS)
 PART = {"type": "string", "minLength": 1}
-A_MESSAGE, LETTERS = 10, 512  # steps for a message, and letters for a step
+A_MESSAGE, LETTERS = 20, 512  # steps for a message, and letters for a step
 LIKE = {"to": ADDRESSES, "cc": ADDRESSES, "bcc": ADDRESSES, "subject": TEXT, "contains": PART, "attachment": PART}
 
 BOB, AGENT, CAROL = "Bob <bob@example.org>", "Agent <agent@example.org>", "carol@example.org"
@@ -73,7 +74,9 @@ def message_sent(  # noqa: PLR0917 - each is an argument of the predicate
     Those in `bcc` were handed over and are named nowhere in the message. `attachment` is the name of a file in it.
     """
     sent = _mail(context).sent
-    fitting = _sent_like(sent, to=to, cc=cc, bcc=bcc, subject=subject, contains=contains, attachment=attachment)
+    fitting = _sent_like(
+        context, sent, to=to, cc=cc, bcc=bcc, subject=subject, contains=contains, attachment=attachment
+    )
     return ProbeResult(bool(fitting), _sent(sent))
 
 
@@ -91,7 +94,7 @@ def reply_sent(
     """A message was sent that refers to this one, in In-Reply-To or References."""
     sent = _mail(context).sent
     answers = [mail for mail in sent if message in mail.refers]
-    return ProbeResult(bool(_sent_like(answers, to=to, contains=contains)), _sent(sent))
+    return ProbeResult(bool(_sent_like(context, answers, to=to, contains=contains)), _sent(sent))
 
 
 @predicate(
@@ -105,7 +108,7 @@ def reply_sent(
 def sent_count(context: Context, count: int, recipient: str | None = None, subject: str | None = None) -> ProbeResult:
     """This many messages were sent, or this many for the recipient (in To, Cc or Bcc) and of the subject."""
     sent = _mail(context).sent
-    fitting = _sent_like(sent, recipient=recipient, subject=subject)
+    fitting = _sent_like(context, sent, recipient=recipient, subject=subject)
     return ProbeResult(len(fitting) == count, _sent(sent))
 
 
@@ -120,7 +123,7 @@ def sent_count(context: Context, count: int, recipient: str | None = None, subje
 def nothing_sent(context: Context, recipient: str | None = None) -> ProbeResult:
     """No message was sent, or none for the recipient."""
     sent = _mail(context).sent
-    return ProbeResult(not _sent_like(sent, recipient=recipient), _sent(sent))
+    return ProbeResult(not _sent_like(context, sent, recipient=recipient), _sent(sent))
 
 
 @predicate(
@@ -229,7 +232,7 @@ def draft_saved(
     """The folder Drafts has a message of this subject, to these where they are given, with this text in it."""
     drafts = [mail for mail in _mail(context).kept if mail.folder == "Drafts"]
     observation = f"the drafts are {listed([mail.subject for mail in drafts])}"
-    return ProbeResult(bool(_sent_like(drafts, to=to, subject=subject, contains=contains)), observation)
+    return ProbeResult(bool(_sent_like(context, drafts, to=to, subject=subject, contains=contains)), observation)
 
 
 @predicate(
@@ -247,9 +250,11 @@ def draft_saved(
 def attachment_exists(context: Context, recipient: str, name: str, text: str | None = None) -> ProbeResult:
     """A message was sent to the recipient with a file of this name, and this text in it where that is given."""
     sent = _mail(context).sent
-    files = [file for mail in _sent_like(sent, recipient=recipient) for file in mail.attachments]
+    files = [file for mail in _sent_like(context, sent, recipient=recipient) for file in mail.attachments]
     wanted = None if text is None else _trimmed(text)
-    fits = any(file == name and wanted in {None, _trimmed(data.decode("utf-8", "replace"))} for file, data in files)
+    fits = any(
+        file == name and (wanted is None or wanted == _trimmed(decoded(data, context.budget))) for file, data in files
+    )
     return ProbeResult(fits, f"the files are {listed([file for file, _ in files])}")
 
 
@@ -263,7 +268,10 @@ def attachment_exists(context: Context, recipient: str, name: str, text: str | N
 def body_contains(context: Context, message: str, text: str) -> ProbeResult:
     """The message is in some folder, and has this text in its own, in this case."""
     copies = _copies(context, message)
-    return ProbeResult(any(_trimmed(text) in mail.text for mail in copies), f"it says {quoted(copies[0].text)}")
+    part = _trimmed(text)
+    return ProbeResult(
+        any(place_of(part, mail.text, context.budget) >= 0 for mail in copies), f"it says {quoted(copies[0].text)}"
+    )
 
 
 def _mail(context: Context) -> MailState:
@@ -298,6 +306,7 @@ def _must_be(folder: str, folders: Sequence[str]) -> None:
 
 
 def _sent_like(
+    context: Context,
     messages: Iterable[MailMessage],
     *,
     to: Sequence[str] | None = None,
@@ -309,6 +318,7 @@ def _sent_like(
     attachment: str | None = None,
 ) -> list[MailMessage]:
     """Give the sent messages that match all the given arguments."""
+    part = None if contains is None else _trimmed(contains)
     return [
         mail
         for mail in messages
@@ -317,7 +327,7 @@ def _sent_like(
         and _same(bcc, set(mail.recipients) - {*mail.to, *mail.cc})
         and (recipient is None or recipient.lower() in mail.recipients)
         and (subject is None or " ".join(subject.split()) == mail.subject)
-        and (contains is None or _trimmed(contains) in mail.text)
+        and (part is None or place_of(part, mail.text, context.budget) >= 0)
         and (attachment is None or attachment in [name for name, _ in mail.attachments])
     ]
 

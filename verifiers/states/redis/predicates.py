@@ -29,6 +29,7 @@ SECONDS = {"type": "integer", "minimum": 1}
 TYPES = {"enum": ["string", "list", "set", "hash", "zset", "stream"], "description": "a type, as Redis names it"}
 ANYTHING = {"description": "any JSON value"}
 A_MEMBER = {"list": 1, "set": 2, "hash": 2, "zset": 4, "stream": 4}  # steps
+LETTERS = 256  # of a name for a step
 SLACK = 900  # seconds that may pass between the agent's call and our look
 
 STATE = {
@@ -216,7 +217,7 @@ def stream_has_entry(context: Context, key: str, fields: Mapping[str, str]) -> P
 def key_count(context: Context, count: int, prefix: str = "") -> ProbeResult:
     """There are this many keys, or this many whose names begin so."""
     keys = open_keys(context)
-    context.budget.step(len(keys))
+    context.budget.step(len(keys) * (1 + len(prefix) // LETTERS))
     matching = [name for name in keys if name.startswith(prefix)]
     return ProbeResult(len(matching) == count, f"there are {len(matching)}: {listed(matching)}")
 
@@ -253,8 +254,8 @@ def _value(context: Context, key: str, kind: str) -> Any:
     entry = _entry(context, key)
     if entry.type != kind:
         raise TargetMissing(f"{quoted(key)} is a {entry.type} and not a {kind}")
-    if not isinstance(entry.value, str):
-        context.budget.step(A_MEMBER[kind] * len(entry.value))
+    size = len(entry.value)
+    context.budget.step(1 + size // LETTERS if isinstance(entry.value, str) else A_MEMBER[kind] * size)
     return entry.value
 
 

@@ -1,0 +1,285 @@
+"""Worst inputs of predicates that match patterns or search texts: what a test counts the steps of, and a bench times.
+
+Texts come in any size, so that a test can take small ones and the bench those at the caps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from verifiers.normal_form import NormalState
+from verifiers.states.calendar.entries import CalendarEntry
+from verifiers.states.calendar.entries import document_of as calendar_document
+from verifiers.states.calendar.items import Item
+from verifiers.states.forge.examples import ISSUE, PULL, REVIEW, forge
+from verifiers.states.git.examples import repository
+from verifiers.states.mailbox.messages import MailMessage, MailState
+from verifiers.states.mailbox.messages import state_of as mail_state
+from verifiers.states.postgres.examples import postgres_database
+from verifiers.states.readers import read
+
+States = Mapping[str, NormalState]
+
+WIDE = "".join(map(chr, range(0x4E00, 0x9FA5)))
+STUMBLING = "a" * 49 + "b" + "a" * 49
+"""A part that a search without preparation compares nearly whole at every place of `aaa…`."""
+SHORT = 29_000
+"""Letters of the longest texts that CPython searches without preparation for a part of fewer than a hundred."""
+CLASS = "(?i)[" + "".join(map(chr, range(0x400, 0x400 + 950, 2))) + "]{2}"
+LINE = "abc def 123 4,567.89\n"
+AT = {"repository": "acme/site", "branch": "main", "path": "big"}
+ISSUE_AT = {"repository": "acme/site", "number": 1}
+
+
+class Costly(NamedTuple):
+    """A probe on a state that is made to be expensive.
+
+    Attributes:
+        name: the predicate.
+        arguments: its arguments.
+        text: makes so many bytes; for a predicate of the answer, that is the answer.
+        states: makes the state that has them in it.
+        letters: the most bytes of that text which may cost one step.
+    """
+
+    name: str
+    arguments: Mapping[str, Any]
+    text: Callable[[int], bytes]
+    states: Callable[[bytes], States]
+    letters: int
+
+
+def filled(pattern: str | bytes) -> Callable[[int], bytes]:
+    """Return what repeats a pattern up to a size."""
+    data = pattern.encode() if isinstance(pattern, str) else pattern
+    return lambda size: data * (size // len(data))
+
+
+def file(data: bytes) -> States:
+    return {"filesystem": NormalState({"entries": [["a", "file", 0o644, 0]]}, (data,))}
+
+
+def names(data: bytes) -> States:
+    entries = [[f"out/{'a' * 240}{number}", "file", 0o644, 0] for number in range(len(data) // 240)]
+    return {"filesystem": NormalState({"entries": entries}, (b"",))}
+
+
+def file_at_branch(data: bytes) -> States:
+    made = read("github", forge(merged=True, extra={"big": "HERE"}).states["github"])
+    return {"github": NormalState(made.document, tuple(data if blob == b"HERE" else blob for blob in made.blobs))}
+
+
+def issue(**fields: Callable[[str], Any]) -> Callable[[bytes], States]:
+    return lambda data: {
+        "github": read("github", forge({**ISSUE, **{k: v(data.decode()) for k, v in fields.items()}}).states["github"])
+    }
+
+
+def pull(**fields: Callable[[str], Any]) -> Callable[[bytes], States]:
+    return lambda data: {
+        "github": read("github", forge({**PULL, **{k: v(data.decode()) for k, v in fields.items()}}).states["github"])
+    }
+
+
+def commit(data: bytes) -> States:
+    made = read("git", repository([("main", "HERE", {"a": "b"})]).states["git"])
+    (repo,) = made.document["repositories"].values()
+    for entry in repo["commits"].values():
+        entry[2] = data.decode()
+    return {"git": made}
+
+
+def mail(data: bytes) -> States:
+    """Give messages of up to SHORT letters each, kept as drafts and sent, and the whole text as an attachment."""
+    text = data.decode("utf-8", "replace")
+    there, people = ("m1@example.org",), ("b@example.org",)
+    messages = tuple(
+        MailMessage("p", "Drafts", frozenset(), *there, there, "a@example.org", people, (), people, "s", part, files)
+        for place in range(0, len(text), SHORT)
+        if (part := text[place : place + SHORT], files := (() if place else (("a", data),)))
+    )
+    return {"email": mail_state(MailState(("Drafts",), messages, messages))}
+
+
+def event(data: bytes) -> States:
+    item = Item("event", "u", data.decode(), "2026-01-05", "2026-01-06", "", data.decode())
+    return {"calendar": NormalState(calendar_document([CalendarEntry("work", item)]))}
+
+
+def observations(data: bytes) -> States:
+    text = data.decode()
+    parts = [text[place : place + SHORT] for place in range(0, len(text), SHORT)]
+    return {"memory": NormalState({"entities": [["Ann", "person", parts]], "relations": []})}
+
+
+def key(data: bytes) -> States:
+    return {"redis": NormalState({"keys": {"a": {"type": "string", "value": data.decode(), "left": None}}})}
+
+
+def keys(data: bytes) -> States:
+    every = (f"{'a' * 900}{number}" for number in range(len(data) // 900))
+    return {"redis": NormalState({"keys": {name: {"type": "string", "value": "", "left": None} for name in every}})}
+
+
+def document(data: bytes) -> States:
+    return {"json_document": NormalState({"value": {"a": data.decode()}})}
+
+
+def table(data: bytes, each: int = 900_000) -> States:
+    text = data.decode()
+    rows = {"stock": [[str(place), text[place : place + each]] for place in range(0, len(text), each)]}
+    columns = {"stock": [["id", "integer primary key"], ["item", "text"]]}
+    return {"postgres": read("postgres", postgres_database(columns, rows).states["postgres"])}
+
+
+def rows(data: bytes) -> States:
+    return table(data, SHORT)
+
+
+def nothing(_: bytes) -> States:
+    return {}
+
+
+def of_file(name: str, unit: str | bytes, letters: int, **arguments: Any) -> Costly:
+    return Costly(f"filesystem.{name}", {"path": "a", **arguments}, filled(unit), file, letters)
+
+
+def of_query(
+    condition: str, pattern: str, letters: int, states: Callable[[bytes], States] = table, columns: str = "1"
+) -> Costly:
+    query = f"SELECT {columns} FROM stock WHERE {condition}"
+    return Costly(
+        "postgres.queryCount", {"query": query, "count": 0, "at_least": True}, filled(pattern), states, letters
+    )
+
+
+def of_answer(name: str, pattern: str, letters: int, **arguments: Any) -> Costly:
+    return Costly(f"answer.{name}", arguments, lambda size: filled(pattern)(min(size, 60_000)), nothing, letters)
+
+
+FOLDED = {"ignore_case": True}
+CASES: dict[str, Costly] = {
+    "a pattern, no UTF-8": of_file("fileMatches", b"\xff", 7, pattern="[a-c]+d"),
+    "a pattern, ASCII": of_file("fileMatches", LINE, 7, pattern=r"(?m)^total: \d+$"),
+    "a pattern of many states": of_file("fileMatches", b"aac", 8, pattern="a[ac]{150}b"),
+    "a pattern, many letters": of_file("fileMatches", WIDE, 24, pattern="a.b"),
+    "a pattern of a large class": of_file("fileMatches", WIDE, 24, pattern=CLASS),
+    "a pattern that always branches": of_file("fileMatches", "x \n", 8, pattern=r"(?m)(\b\w\b|\B.|^\s$){60}z"),
+    "a part that stumbles": Costly(
+        "filesystem.fileContains", {"path": "a", "text": STUMBLING}, lambda size: b"a" * min(size, SHORT), file, 10
+    ),
+    "a part": of_file("fileContains", "a", 64, text=STUMBLING),
+    "a folded part, no UTF-8": of_file("fileContains", b"\xff", 8, text="b", **FOLDED),
+    "a folded part, letters that expand": of_file("fileContains", "\u0130", 8, text="b", **FOLDED),
+    "a folded text": of_file("fileTextEquals", b"\xff", 8, text="b", **FOLDED),
+    "folded lines": of_file("fileLines", "\u0130", 16, lines=["a"], skip_blank=True, **FOLDED),
+    "lines, no UTF-8": of_file("fileLines", b"\xff", 8, lines=["a"], skip_blank=True, **FOLDED),
+    "line feeds, of which none counts": of_file("fileLineCount", "\n", 1, count=1, skip_blank=True),
+    "line feeds that are split": of_file("fileLinesDiffer", "\n", 1, **FOLDED),
+    "line feeds and numbers": of_file("fileNumberLines", "\n", 1, values=[1], any_order=True),
+    "joined texts": of_file("fileJoins", "\r\n", 16, parts=["a"]),
+    "numbers": of_file("fileNumber", LINE, 8, value=7.5),
+    "numbers in groups": of_file("fileNumber", ",123", 8, value=7.5),
+    "numbers that end in a letter": of_file("fileNumber", " 1" + ",123" * 600 + "a", 8, value=7.5),
+    "CSV of form feeds": of_file("fileCsvRows", "\f", 1, rows=[["a", 1]]),
+    "CSV of letters that expand": of_file(
+        "fileCsvRows", "\u0130" * 999 + ",1\n", 8, rows=[["a", 1]] * 3, any_order=True, **FOLDED
+    ),
+    "names": Costly("filesystem.entryCount", {"path": "out", "count": 1, "glob": "*a*a?a*b"}, filled("a"), names, 10),
+    "a commit's message": Costly(
+        "git.headMessage", {"repository": "site", "branch": "main", "contains": STUMBLING}, filled("a"), commit, 64
+    ),
+    "a folded part at a branch": Costly(
+        "github.fileContainsAtBranch", {**AT, "text": "b", **FOLDED}, filled(b"\xff"), file_at_branch, 8
+    ),
+    "a pattern at a branch": Costly(
+        "github.fileMatchesAtBranch", {**AT, "pattern": "[a-c]+d"}, filled(b"\xff"), file_at_branch, 7
+    ),
+    "an issue's text": Costly(
+        "github.issueBody",
+        {"repository": "acme/site", "issue": 1, "contains": STUMBLING},
+        filled("a"),
+        issue(body=str),
+        64,
+    ),
+    "an issue's title": Costly(
+        "github.issueTitle", {**ISSUE_AT, "contains": STUMBLING}, filled("a"), issue(title=str), 64
+    ),
+    "comments": Costly(
+        "github.issueCommented",
+        {**ISSUE_AT, "contains": STUMBLING},
+        filled("a"),
+        issue(comments=lambda text: [{"user": "ada", "body": text}]),
+        64,
+    ),
+    "issues": Costly(
+        "github.issueCount",
+        {"repository": "acme/site", "count": 0, "body_contains": [STUMBLING, "c"]},
+        filled("a"),
+        issue(body=str),
+        32,
+    ),
+    "a pull request's text": Costly(
+        "github.prOpen",
+        {"repository": "acme/site", "head": "draft", "body_contains": STUMBLING},
+        filled("a"),
+        pull(body=str),
+        64,
+    ),
+    "reviews": Costly(
+        "github.prReviewed",
+        {"repository": "acme/site", "pull": 2, "state": "APPROVED", "contains": STUMBLING},
+        filled("a"),
+        pull(reviews=lambda text: [{**REVIEW, "body": text}]),
+        64,
+    ),
+    "a folded document": Costly(
+        "json_document.textContains",
+        {"pointer": "/a", "text": "b", **FOLDED},
+        filled("\u0130\u00df\u0149"),
+        document,
+        16,
+    ),
+    "a key's text": Costly("redis.stringEquals", {"key": "a", "value": "b"}, filled("a"), key, 256),
+    "keys": Costly("redis.keyCount", {"count": 1, "prefix": "a" * 899}, filled("a"), keys, 256),
+    "observations": Costly(
+        "memory.observationMatches", {"name": "Ann", "text": "b"}, filled("\u0130\u00df\u0149"), observations, 16
+    ),
+    "observations that stumble": Costly(
+        "memory.observationMatches", {"name": "Ann", "text": STUMBLING}, filled("a"), observations, 10
+    ),
+    "sent mail": Costly("email.messageSent", {"to": ["b@example.org"], "contains": STUMBLING}, filled("a"), mail, 10),
+    "replies": Costly("email.replySent", {"message": "m1@example.org", "contains": STUMBLING}, filled("a"), mail, 10),
+    "drafts": Costly("email.draftSaved", {"subject": "s", "contains": STUMBLING}, filled("a"), mail, 10),
+    "a mail's text": Costly(
+        "email.bodyContains", {"message": "m1@example.org", "text": STUMBLING}, filled("a"), mail, 10
+    ),
+    "an attachment": Costly(
+        "email.attachmentExists", {"recipient": "b@example.org", "name": "a", "text": "b"}, filled(b"\xff"), mail, 32
+    ),
+    "events": Costly("calendar.eventExists", {"summary": "a", "description": "b"}, filled(" "), event, 128),
+    "LIKE": of_query(f"item LIKE '%{STUMBLING}%'", "a", 64),
+    "LIKE, texts that stumble": of_query(f"item LIKE '%{STUMBLING}%'", "a", 10, rows),
+    "LIKE with any letters": of_query(f"item LIKE '%{'a_' * 50}b%'", "a", 1),
+    "LIKE with a column": of_query("item LIKE item || 'b'", "%_", 1),
+    "ILIKE": of_query("item ILIKE '%ab%'", "A", 32),
+    "ILIKE, wide letters": of_query("item ILIKE '%ab%'", "\u0130", 64),
+    "lower": of_query("lower(item) = 'b'", "\u0130", 64),
+    "initcap": of_query("initcap(item) = 'b'", "A ", 2),
+    "position": of_query(f"strpos(item, '{STUMBLING}') > 1", "a", 10, rows),
+    "replace": of_query("replace(item, 'aaaaaa', 'b') = 'c'", "a", 6),
+    "split_part": of_query("split_part(item, 'aaaaaa', 2) = 'c'", "a", 6),
+    "btrim": of_query(f"btrim(item, '{WIDE[:2000]}') = 'c'", WIDE[1999], 3),
+    "to_char": of_query("to_char(date '2026-01-01', item) = 'c'", "YYYY", 1),
+    "string_agg": of_query("true", "a", 32, rows, "string_agg(item, ',')"),
+    "an answer": of_answer("equals", "\u0130\u00df", 16, text="b", **FOLDED),
+    "one of some answers": of_answer("oneOf", "\u0130\u00df", 16, texts=["b", "c"], **FOLDED),
+    "a part of an answer": of_answer("contains", "a", 21, text=STUMBLING, **FOLDED),
+    "a number in an answer": of_answer("number", "1e999 2,345 ", 1, value=7),
+    "numbers in an answer": of_answer("number", "1,", 1, value=7),
+    "a set in an answer": of_answer("set", "a\n", 1, items=["b"], **FOLDED),
+    "a list in an answer": of_answer("list", ";", 1, items=["b"], **FOLDED),
+    "JSON in an answer": of_answer("json", "[", 32, value=7),
+}
+"""By what is looked through: bytes of its text of which one step pays for no more than `letters`."""
