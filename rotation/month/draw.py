@@ -1,8 +1,9 @@
 """Drawing of a cohort's drafts from a committed seed.
 
 The seed of a cohort is committed to in the `set` statement one turn ahead. That binds less than it seems: whoever holds
-the key ring can try seeds before one is committed to, and can change grammars or reject drafts afterwards. Each stratum has its own random stream, derived from the seed by HMAC-SHA256 (RFC 2104), so drawing more of one
-does not change the others.
+the key ring can try seeds before one is committed to, and can change grammars or reject drafts afterwards. Each stratum
+has its own random stream, derived from the seed by HMAC-SHA256 (RFC 2104), so drawing more of one does not change the
+others.
 
 A skeleton that can be drawn at several difficulties is used up by the stratum that draws it first. So that no stratum
 runs out long before the others, a stratum skips the skeletons of the scarcest one while it has as many of its own.

@@ -55,7 +55,7 @@ outcome:
 | ok | answered in full |
 | refused | the upstream failed this request, but answered a fixed one of ours (`Say OK.`) |
 | broke | the answer broke off, and the same request made again did not; or the fixed one was too many, or had to wait |
-| down | the upstream failed the fixed request too. An agent's requests may be the cause, so the task in play [is a fail](failures.md) unless it is done; tasks that were not served yet wait |
+| down | the upstream failed the fixed request too; the task in play [is a fail](failures.md) unless it is done |
 | cut | the agent, or its session, was gone before the end |
 """
 
