@@ -6,6 +6,10 @@ evidence tree together from the predicate that it knows, and works out `all`, `a
     {"probes": [["true" | "false" | "unknown", what was found, whether the probe broke], ...],
      "spent": share, "unreadable": whether a reader could make nothing of a namespace's state}
     {"mutants": [[name, "broken" | "mistake", verdict], ...]}
+
+The judge of a server's own predicates says as much of these alone; "unknown" is a probe that gave no value:
+
+    {"own": [["true" | "false" | "unknown", what was found], ...]}
 """
 
 from __future__ import annotations
@@ -82,6 +86,19 @@ def parsed_mutants(data: bytes) -> list[tuple[str, str, Verdict]]:
         if not _fits(line, (str, str, str)) or line[1] not in KINDS or line[2] not in VERDICTS:
             raise Malformed("a judge reports a mutant in an unknown form")
     return [(line[0], line[1], Verdict(line[2])) for line in lines]
+
+
+def parsed_own(data: bytes, number: int) -> list[list[str]]:
+    """Give value and sentence of so many own predicates from the reply of their judge.
+
+    Raises:
+        Malformed: it is not as that judge says it.
+    """
+    lines = _list(_document(data, {"own"}), "own", number)
+    for line in lines:
+        if not _fits(line, (str, str)) or line[0] not in VERDICTS or len(line[1]) > MAX_FOUND:
+            raise Malformed("a judge reports an own predicate in an unknown form")
+    return lines
 
 
 def counted_against(predicate: Predicate, why: str) -> Evidence:

@@ -3,19 +3,23 @@
 A judge sees normal forms, a predicate and an answer. It reads no format that an agent wrote: what comes from a reader
 is decoded as `verifiers.normal_form` writes it, or refused.
 
-Operations, each with a reading (`sandbox.judge.reader`) as its first part:
+Operations, each with the parts of a reading (`sandbox.judge.reader`):
 
-    judge    the verdict on its one case; with a second part, the reading of the untouched seed
+    judge    the verdict on its one case; with the parts of a second reading, that of the untouched seed
     mutants  the verdict on each of its cases
     compare  the difference between its one case and that of a second reading, for people
 
-One more has no reading, and is asked of another child, which is shown no state:
+Two more are asked of other children:
 
-    said     which choices of a task's free parameters an agent said in its session (`sandbox.judge.said_values`)
+    own      the results of one server's own predicates on one normal form of its state. Only this one runs a server's
+             `predicates.py`, so it is shown no answer, no other server's state and no other predicate.
+    said     which choices of a task's free parameters an agent said in its session (`sandbox.judge.said_values`); it
+             is shown no state
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,19 +32,21 @@ from verifiers.budget import MAX_BYTES, MAX_STEPS
 from verifiers.language import predicate as predicates
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.evaluate import evaluate
+from verifiers.language.predicate import Predicate
 from verifiers.normal_form import NormalState, decode
-from verifiers.predicates import namespaces
+from verifiers.predicates import namespaces, own_predicates
+from verifiers.predicates.own_predicates import OwnResult
 from verifiers.states.difference import Comparison
 
 
 def judge(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     """Judge one case."""
-    namespaces.learn(header["namespaces"], run=True)
-    readings = [_Reading(part) for part in parts]
+    namespaces.learn(header["namespaces"])
+    predicate, readings = predicates.parse(header["predicate"]), _readings(header, parts)
     states, *seeds = [reading.states(reading.cases[0]) for reading in readings]
-    predicate = predicates.parse(header["predicate"])
+    own_results = [reading.own_results(reading.cases[0], predicate) for reading in readings]
     seed = seeds[0] if seeds else None
-    tree = evaluate(predicate, states, header["answer"], seed, header["replies"])
+    tree = evaluate(predicate, states, header["answer"], seed, header["replies"], own_results=own_results)
     unreadable = any(state.unreadable for state in states.values())
     reply_part = evidence.written(probes=evidence.leaves(tree), spent=_spent(states), unreadable=unreadable)
     return message.answer("done", part=reply_part)
@@ -54,21 +60,22 @@ def _spent(states: Mapping[str, NormalState]) -> float:
 
 def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     """Judge every case."""
-    namespaces.learn(header["namespaces"], run=True)
-    reading, predicate = _Reading(parts[0]), predicates.parse(header["predicate"])
+    namespaces.learn(header["namespaces"])
+    predicate, (reading,) = predicates.parse(header["predicate"]), _readings(header, parts)
     lines = []
     for case in reading.cases:
         same = case["answer"] is None
         answer, replies = (header["answer"], header["replies"]) if same else (case["answer"], None)
-        verdict = evaluate(predicate, reading.states(case), answer, replies=replies).verdict
+        own_results = [reading.own_results(case, predicate)]
+        verdict = evaluate(predicate, reading.states(case), answer, replies=replies, own_results=own_results).verdict
         lines.append([evidence.plain(case["name"]), case["kind"], verdict.value])
     return message.answer("done", part=evidence.written(mutants=lines))
 
 
 def compare(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     """Compare two readings, the earlier one first."""
-    namespaces.learn(header["namespaces"], run=False)
-    before, after = (reading.states(reading.cases[0]) for reading in map(_Reading, parts))
+    namespaces.learn(header["namespaces"])
+    before, after = (reading.states(reading.cases[0]) for reading in _readings(header, parts))
     comparison, unread = Comparison(), NormalState(missing="no reader knows its kind")
     made = {
         name: comparison.difference(name, before.get(name, unread), after.get(name, unread))
@@ -77,39 +84,76 @@ def compare(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     return message.answer("done", part=differences.written(made))
 
 
+def own(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
+    """Run a server's module, and give the result of each of its probes."""
+    state = decode(parts[0])[header["namespace"]]
+    results = own_predicates.results(header["source"], header["probes"], state)
+    return message.answer(
+        "done", part=evidence.written(own=[[value, evidence.plain(found)] for value, found in results])
+    )
+
+
 def said(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:  # noqa: ARG001 - as the others
     """Search a session for choices that its agent said."""
     return message.answer("done", part=said_values.searched(parts[0]))
 
 
 class _Reading:
-    """What a reader says: cases, and the normal forms that they are made of."""
+    """Cases, and the normal forms and results of own predicates that they are made of.
 
-    def __init__(self, data: bytes) -> None:
-        header, self._parts = message.unpack(data)
-        self.cases: list[Any] = header["cases"]
-        self._decoded: dict[int, Mapping[str, NormalState]] = {}
+    Args:
+        cases: as a reader writes them.
+        forms: each namespace's normal forms, framed.
+        own: for namespaces with own predicates, their results on each of these normal forms; None where there is none.
+    """
+
+    def __init__(
+        self, cases: bytes, forms: Mapping[str, bytes], own: Mapping[str, Sequence[Sequence[OwnResult] | None]]
+    ) -> None:
+        self.cases: list[Any] = json.loads(cases)
+        self._forms = {name: message.unframed(framed) for name, framed in forms.items()}
+        self._own = own
+        self._decoded: dict[tuple[str, int], NormalState] = {}
 
     def states(self, case: Mapping[str, Any]) -> dict[str, NormalState]:
         """Give the normal form of each namespace of a case."""
-        return {name: self._form(number)[name] for name, number in case["states"].items()}
+        return {name: self._form(name, number) for name, number in case["states"].items()}
 
-    def _form(self, number: int) -> Mapping[str, NormalState]:
-        if number not in self._decoded:
-            self._decoded[number] = decode(self._parts[number])
-        return self._decoded[number]
+    def own_results(self, case: Mapping[str, Any], predicate: Predicate) -> dict[str, OwnResult]:
+        """Return the results of own predicates on a case's states, by their keys."""
+        return {
+            own_predicates.key(probe.name, probe.arguments): result
+            for name, probes in predicates.own_probes(predicate).items()
+            if name in self._own and name in case["states"]
+            for probe, result in zip(probes, self._own[name][case["states"][name]] or (), strict=False)
+        }
+
+    def _form(self, name: str, number: int) -> NormalState:
+        if (name, number) not in self._decoded:
+            self._decoded[name, number] = decode(self._forms[name][number])[name]
+        return self._decoded[name, number]
 
 
-OPERATIONS = {"judge": judge, "mutants": mutants, "compare": compare, "said": said}
+def _readings(header: Mapping[str, Any], parts: Sequence[bytes]) -> list[_Reading]:
+    """Put the parts of one or two readings together, each of which has its cases and then a part a namespace."""
+    names, size = header["looked_at"], 1 + len(header["looked_at"])
+    return [
+        _Reading(parts[at], dict(zip(names, parts[at + 1 : at + size], strict=True)), own)
+        for at, own in zip(range(0, len(parts), size), header["own"], strict=True)
+    ]
+
+
+OPERATIONS = {"judge": judge, "mutants": mutants, "compare": compare, "own": own, "said": said}
 
 
 def _prepare() -> None:
     """Judge every predicate once, of no state, so that all that any of them needs is loaded."""
-    reading = message.pack({"cases": [{"states": {}}]})
+    reading = b'[{"states": {}}]'
+    places: dict[str, Any] = {"namespaces": {}, "looked_at": [], "own": [{}, {}]}
     probes = [{name: dict(entry.example.arguments)} for name, entry in CATALOGUE.items()]
     replies = {"who": '{"outcome": "correct", "justification": ""}'}
-    judge({"namespaces": {}, "predicate": {"all": probes}, "answer": "42", "replies": replies}, [reading, reading])
-    compare({"namespaces": {}, "looked_at": []}, [reading, reading])
+    judge({**places, "predicate": {"all": probes}, "answer": "42", "replies": replies}, [reading, reading])
+    compare(places, [reading, reading])
     said_values.searched(said_values.request({"name": ["one"]}, ["two"], Transcript((), "one", "answered")))
     prepare()
 

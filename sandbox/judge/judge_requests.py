@@ -7,7 +7,7 @@ until it has happened twice, the second time with nothing else being read or jud
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from sandbox.errors import Malformed, Unjudged
@@ -17,14 +17,33 @@ from sandbox.judge.process import JudgeFailed, JudgeLimitExceeded, Ready, Starte
 from sandbox.shared_lock import SharedLock
 from sandbox.world.frozen import FrozenState
 from verifiers.language import predicate as predicates
-from verifiers.language.predicate import Predicate
+from verifiers.language.predicate import Predicate, Probe
 from verifiers.predicates import namespaces
+from verifiers.predicates.own_predicates import BROKE, OwnResult
 
 MAX_READING = 130 * 1024 * 1024
 """Bytes of a reader's reply; more than a reader of ours gives (`sandbox.judge.reader`)."""
 MAX_VERDICT = replies.MAX_BYTES + message.MAX_HEADER + message.LENGTH.size
+MAX_FORMS = 1000
+"""Normal forms of one namespace in a reading of mutants; each takes a process where it has own predicates."""
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A reader's reply, of which the runner knows lengths alone.
+
+    Attributes:
+        looked_at: the namespaces in it.
+        parts: the cases, and then a part a namespace.
+        own: the results of own predicates, for those namespaces of which the predicate names some: for each normal
+            form one result a probe, or None where their judge ran out of time or memory.
+    """
+
+    looked_at: Sequence[str]
+    parts: Sequence[bytes] = field(repr=False)
+    own: Mapping[str, Sequence[Sequence[OwnResult] | None]] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +97,7 @@ class JudgeRequests:
         Raises:
             Malformed: the state is none, or what was asked does not fit it; the reader says why.
         """
-        request = message.pack({"do": do, **header}, *parts)
-        outcome, says, part = self._ask(self._reader, request, MAX_READING, _as_it_is)
-        if outcome != "done":
-            raise Malformed(says or "the state cannot be read")
-        return part
+        return self._read({"do": do, **header}, parts, 1)[0]
 
     def reading(
         self,
@@ -92,35 +107,94 @@ class JudgeRequests:
         do: str = "read",
         looked_at: Sequence[str] | None = None,
         **header: Any,
-    ) -> bytes:
-        """Have what a predicate looks at, or these namespaces, read, and give the reading; see `reader`."""
+    ) -> Reading:
+        """Have what a predicate looks at read, and its own predicates of added servers decided; see `reader`.
+
+        Where other namespaces are to be read, for people, nothing is decided.
+        """
         names = question.looked_at if looked_at is None else list(looked_at)
         roots = {name: question.roots[name] for name in names} if do == "read" else dict(question.roots)
-        dumps = {name: dump for name, dump in state.dumps.items() if name in roots}
-        parts = (state.tar, *dumps.values(), *more)
-        places = {"roots": roots, "files": dict(question.files), "namespaces": question.namespaces}
-        return self.reader(do, *parts, **places, dumps=list(dumps), looked_at=names, **header)
+        request = {**_places(question, state, roots), "do": do, "looked_at": names, **header}
+        reading = Reading(names, self._read(request, (*_bytes(state, roots), *more), 1 + len(names)))
+        if looked_at is not None:
+            return reading
+        return replace(reading, own=self.own_results(question, reading, MAX_FORMS if do == "mutants" else 1))
 
-    def judge(self, question: Question, answer: str | None, *readings: bytes) -> replies.CaseReply:
+    def document(self, question: Question, state: FrozenState, changes: Sequence[Any]) -> bytes:
+        """Have what a predicate looks at written down as a document after some changes; see `reader`."""
+        places, parts = _places(question, state, question.roots), _bytes(state, question.roots)
+        return self.reader("document_of", *parts, **places, looked_at=question.looked_at, changes=list(changes))
+
+    def own_results(
+        self, question: Question, reading: Reading, most: int
+    ) -> dict[str, list[Sequence[OwnResult] | None]]:
+        """Have the own predicates that a predicate names decided, each normal form in a process of its own.
+
+        A process is shown one namespace's normal form, that server's module, and the arguments of its probes. Whatever
+        it does, these probes alone depend on it.
+
+        Args:
+            question: what is asked.
+            reading: at most `most` normal forms of each such namespace.
+            most: 1, but for mutants.
+        """
+        results = {}
+        for name, probes in predicates.own_probes(question.predicate).items():
+            if name in reading.looked_at:
+                try:
+                    forms = message.unframed(reading.parts[1 + reading.looked_at.index(name)], most)
+                except Malformed as error:
+                    raise JudgeFailed(str(error)) from None
+                results[name] = [self._own_results(name, probes, form) for form in forms]
+        return results
+
+    def _own_results(self, namespace: str, probes: Sequence[Probe], form: bytes) -> Sequence[OwnResult] | None:
+        named = [(probe.name.partition(".")[2], probe.arguments) for probe in probes]
+        module = {"namespace": namespace, "source": namespaces.own_source(namespace), "probes": named}
+        try:
+            return self.verdicts({"do": "own", **module}, [form], lambda part: replies.parsed_own(part, len(probes)))
+        except JudgeFailed:  # the seed tells whether this state did it (`verifiers.language.evaluate`, rule 4)
+            return [(BROKE, "its process ended, or replied in an unknown form")] * len(probes)
+        except Unjudged:  # seconds and memory decide nothing, not even that the seed is looked at
+            return None
+
+    def judge(self, question: Question, answer: str | None, *readings: Reading) -> replies.CaseReply:
         """Have a reading judged, with the seed's as a second one."""
         asked = {"predicate": question.document, "answer": answer, "replies": question.replies}
         header = {"do": "judge", "namespaces": question.namespaces, **asked}
-        return self.verdicts(header, readings, lambda part: replies.parsed(part, question.predicate))
+        return self.judged(header, readings, lambda part: replies.parsed(part, question.predicate))
 
-    def verdicts(self, header: Mapping[str, Any], readings: Sequence[bytes], parsed: Callable[[bytes], T]) -> T:
+    def judged(self, header: Mapping[str, Any], readings: Sequence[Reading], parsed: Callable[[bytes], T]) -> T:
+        """Ask a judge about readings of the same namespaces."""
+        places = {"looked_at": readings[0].looked_at, "own": [reading.own for reading in readings]}
+        return self.verdicts({**header, **places}, [part for reading in readings for part in reading.parts], parsed)
+
+    def verdicts(self, header: Mapping[str, Any], parts: Sequence[bytes], parsed: Callable[[bytes], T]) -> T:
         """Ask a judge, and take its reply apart."""
 
-        def taken(outcome: str, says: str, part: bytes) -> T:
-            if outcome != "done":
+        def taken(outcome: str, says: str, reply: list[bytes]) -> T:
+            if outcome != "done" or len(reply) != 1:
                 raise JudgeFailed(f"a judge ended in another way: {says}")
             try:
-                return parsed(part)
+                return parsed(reply[0])
             except Malformed as error:
                 raise JudgeFailed(str(error)) from None
 
-        return self._ask(self._judge, message.pack(header, *readings), MAX_VERDICT, taken)
+        return self._ask(self._judge, message.pack(header, *parts), MAX_VERDICT, taken)
 
-    def _ask(self, ready: Ready, request: bytes, cap: int, taken: Callable[[str, str, bytes], T]) -> T:
+    def _read(self, header: Mapping[str, Any], parts: Sequence[bytes], number: int) -> list[bytes]:
+        """Ask a reader for so many parts."""
+
+        def taken(outcome: str, says: str, reply: list[bytes]) -> list[bytes]:
+            if outcome != "done":
+                raise Malformed(says or "the state cannot be read")
+            if len(reply) != number:
+                raise JudgeFailed("a reader's reply has more or fewer parts than it was asked for")
+            return reply
+
+        return self._ask(self._reader, message.pack(header, *parts), MAX_READING, taken)
+
+    def _ask(self, ready: Ready, request: bytes, cap: int, taken: Callable[[str, str, list[bytes]], T]) -> T:
         try:
             with self._turns.shared():
                 return taken(*ready.take().ask(request, cap, self._seconds))
@@ -135,5 +209,12 @@ class JudgeRequests:
                 ) from None
 
 
-def _as_it_is(outcome: str, says: str, part: bytes) -> tuple[str, str, bytes]:
-    return outcome, says, part
+def _places(question: Question, state: FrozenState, roots: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a reader is told of a state's bytes: where which server's data lies."""
+    dumps = [name for name in state.dumps if name in roots]
+    return {"roots": dict(roots), "files": dict(question.files), "namespaces": question.namespaces, "dumps": dumps}
+
+
+def _bytes(state: FrozenState, roots: Mapping[str, str]) -> list[bytes]:
+    """Return a state's bytes: its tar, and what was read back from the backends of these namespaces."""
+    return [state.tar, *(dump for name, dump in state.dumps.items() if name in roots)]

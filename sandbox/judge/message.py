@@ -3,15 +3,17 @@
     length of the header, 4 bytes, big endian | header: {..., "sizes": [length of each part]} | the parts
 
 On the way to a child the whole message's length comes first, in 8 bytes. A child trusts the request, which its runner
-wrote. The runner trusts nothing of a reply: `reply` checks the shape of its header and that its length is what the
-header says, and gives the one part on unread.
+wrote. The runner trusts nothing of a reply: `reply` checks the shape of its header and that its parts are as long as
+the header says, and gives them on unread.
 """
 
 from __future__ import annotations
 
 import json
 import struct
+import sys
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
 from sandbox.errors import Malformed
@@ -52,13 +54,30 @@ def unpack(data: bytes) -> tuple[dict[str, Any], Sequence[bytes]]:
     return header, parts
 
 
-def answer(outcome: str, says: str = "", part: bytes = b"") -> bytes:
+def unframed(data: bytes, most: int = sys.maxsize) -> list[bytes]:
+    """Take byte strings apart that were each `framed` and joined.
+
+    Raises:
+        Malformed: one is cut off, or there are more than `most`.
+    """
+    parts: list[bytes] = []
+    at = 0
+    while at < len(data):
+        start = at + WHOLE.size
+        at = start + WHOLE.unpack_from(data, at)[0] if start <= len(data) else start
+        if at > len(data) or len(parts) == most:
+            raise Malformed("a part of a reply is cut off, or holds more than it may")
+        parts.append(data[start:at])
+    return parts
+
+
+def answer(outcome: str, says: str = "", part: bytes = b"", *more: bytes) -> bytes:
     """Write a reply."""
-    return pack({"outcome": outcome, "says": says[:MAX_SENTENCE]}, part)
+    return pack({"outcome": outcome, "says": says[:MAX_SENTENCE]}, part, *more)
 
 
-def reply(data: bytes) -> tuple[str, str, bytes]:
-    """Take a reply apart: how it ended, what it says, and its part.
+def reply(data: bytes) -> tuple[str, str, list[bytes]]:
+    """Take a reply apart: how it ended, what it says, and its parts.
 
     Raises:
         Malformed: it is not as `answer` writes it.
@@ -76,6 +95,8 @@ def reply(data: bytes) -> tuple[str, str, bytes]:
     outcome, says, sizes = header.get("outcome"), header.get("says"), header.get("sizes")
     if header.keys() != {"outcome", "says", "sizes"} or outcome not in OUTCOMES or not isinstance(says, str):
         raise Malformed("a reply's header has no known form")
-    if sizes != [len(data) - end] or isinstance(sizes[0], bool | float) or len(says) > MAX_SENTENCE:
+    if not isinstance(sizes, list) or not all(type(size) is int and size >= 0 for size in sizes):
+        raise Malformed("a reply's header has no known form")
+    if end + sum(sizes) != len(data) or len(says) > MAX_SENTENCE:
         raise Malformed("a reply is not as long as it says")
-    return outcome, says, data[end:]
+    return outcome, says, [data[start:stop] for start, stop in pairwise(accumulate(sizes, initial=end))]

@@ -51,7 +51,7 @@ class Started:
         self.close = weakref.finalize(self, _let_go, self._stream, self._child)
         """End it; safe to call twice. One that was never asked goes with whoever kept it, or with this process."""
 
-    def ask(self, request: bytes, cap: int, seconds: float) -> tuple[str, str, bytes]:
+    def ask(self, request: bytes, cap: int, seconds: float) -> tuple[str, str, list[bytes]]:
         """Have it carry out its request, and give its reply (`message.reply`); it is gone afterwards.
 
         Args:
@@ -71,12 +71,12 @@ class Started:
         finally:
             self.close()
         try:
-            outcome, says, part = message.reply(reply)
+            outcome, says, parts = message.reply(reply)
         except Malformed as error:
             raise JudgeFailed(str(error)) from None
         if outcome == "memory":
             raise JudgeLimitExceeded("it had too little memory")
-        return outcome, says, part
+        return outcome, says, parts
 
     def waits(self) -> bool:
         """Say whether it still can be asked: it is being forked, or has not ended."""
@@ -152,6 +152,6 @@ class Ready:
                 self._spare = Started(self.server)
 
 
-def ask(server: ForkServer, request: bytes, cap: int, seconds: float) -> tuple[str, str, bytes]:
+def ask(server: ForkServer, request: bytes, cap: int, seconds: float) -> tuple[str, str, list[bytes]]:
     """Start a child and have it carry out one request; see `Started.ask`."""
     return Started(server).ask(request, cap, seconds)

@@ -15,8 +15,10 @@ Operations, each with the state's tar as its first part, and behind it what was 
     mutants   a reading of every mutant of a solution's end state; only this one is told the predicate and the answer,
               and what it reads was not left by an agent (`sandbox.runs.prover`)
 
-A reading is a message (`sandbox.judge.message`) that only a judge unpacks: {"cases": [{"name", "kind", "answer",
-"states": {namespace: number of a part}}]}, and parts as `verifiers.normal_form` encodes them.
+A reading is several parts, which only judges unpack: first [{"name", "kind", "answer", "states": {namespace: number}},
+...], the cases; then, for each namespace in the order asked for, its normal forms as `verifiers.normal_form` encodes
+them, each behind its length (`message.framed`), to which those numbers refer. So the runner can hand one namespace's
+normal forms to the judge of its own predicates, without a parser of what is in them.
 """
 
 from __future__ import annotations
@@ -90,13 +92,13 @@ def read(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     """Read what a predicate looks at."""
     trees = _trees(header, header["dumps"], parts)
     forms = _Forms(header["looked_at"])
-    return message.answer("done", part=forms.reading([(Mutant("", "broken"), trees)]))
+    return message.answer("done", "", *forms.reading([(Mutant("", "broken"), trees)]))
 
 
 def mutate(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     """Read it after some changes."""
     trees = _changed(header, parts)
-    return message.answer("done", part=_Forms(header["looked_at"]).reading([(Mutant("", "broken"), trees)]))
+    return message.answer("done", "", *_Forms(header["looked_at"]).reading([(Mutant("", "broken"), trees)]))
 
 
 def document_of(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
@@ -121,21 +123,20 @@ def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
         except Malformed:
             continue
         cases.append((mutant, trees))
-    return message.answer("done", part=_Forms(header["looked_at"]).reading(cases))
+    return message.answer("done", "", *_Forms(header["looked_at"]).reading(cases))
 
 
 class _Forms:
     """Normal forms, each read and written down once, however many cases share its tree."""
 
     def __init__(self, looked_at: Sequence[str]) -> None:
-        self._names = [name for name in looked_at if namespaces.kind_of(name)]
-        self._parts: list[bytes] = []
+        self._parts: dict[str, list[bytes]] = {name: [] for name in looked_at}
         self._numbers: dict[tuple[str, int], int] = {}
         self._kept: list[FileTree] = []  # so that no other tree ever has one's id
         self._room = MAX_READING
 
-    def reading(self, cases: Sequence[tuple[Mutant, Mapping[str, FileTree]]]) -> bytes:
-        """Write cases down."""
+    def reading(self, cases: Sequence[tuple[Mutant, Mapping[str, FileTree]]]) -> list[bytes]:
+        """Write cases down, and what each namespace had in them."""
         rows = [
             {
                 "name": mutant.name,
@@ -145,11 +146,12 @@ class _Forms:
             }
             for mutant, trees in cases
         ]
-        return message.pack({"cases": rows}, *self._parts)
+        return [json.dumps(rows).encode(), *(b"".join(map(message.framed, parts)) for parts in self._parts.values())]
 
     def _numbered(self, trees: Mapping[str, FileTree], budget: ReadingBudget) -> dict[str, int]:
         """Number the normal forms of one case, whose namespaces share a budget."""
-        return {name: self._number(name, trees[name], budget) for name in self._names if name in trees}
+        known = [name for name in self._parts if name in trees and namespaces.kind_of(name)]
+        return {name: self._number(name, trees[name], budget) for name in known}
 
     def _number(self, name: str, tree: FileTree, budget: ReadingBudget) -> int:
         if (name, id(tree)) not in self._numbers:
@@ -160,8 +162,8 @@ class _Forms:
                 )
             self._room -= len(part)
             self._kept.append(tree)
-            self._numbers[name, id(tree)] = len(self._parts)
-            self._parts.append(part)
+            self._numbers[name, id(tree)] = len(self._parts[name])
+            self._parts[name].append(part)
         return self._numbers[name, id(tree)]
 
     def _written(self, name: str, state: NormalState) -> bytes:
@@ -173,7 +175,7 @@ class _Forms:
 
 def _trees(header: Mapping[str, Any], dumps: Sequence[str], parts: Sequence[bytes]) -> dict[str, FileTree]:
     """Cut the state into one tree a namespace; what was read back stands for the whole folder."""
-    namespaces.learn(header["namespaces"], run=False)
+    namespaces.learn(header["namespaces"])
     tar, *documents = parts
     tree = tree_from_tar(io.BytesIO(tar))
     dumped = {name: FileTree({FILE: Node("file", data)}) for name, data in zip(dumps, documents, strict=True)}

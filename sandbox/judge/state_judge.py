@@ -1,15 +1,18 @@
 """Judges what an agent left, in processes that hold no key: a reader for the bytes, a judge for the predicate.
 
     1. A reader is given the frozen state unchanged, and returns its normal form, which the runner does not parse.
-    2. A judge is given the normal form, the predicate and the answer, and returns the result of each probe.
-    3. Where a probe broke, the untouched seed is read and judged in the same way, and the judge tells a state that
+    2. Where the predicate names own predicates of an added server, a judge of its own is given that server's normal
+       form and its module, and returns the result of each of these; no other process runs the module.
+    3. A judge is given the normal form, the predicate, the answer and these results, and returns that of each probe.
+    4. Where a probe broke, the untouched seed is read and judged in the same way, and the judge tells a state that
        breaks a probe from a defect of ours. Where the reader could not read the state, it must be able to read the
        seed.
-    4. Where a reader or judge dies or sends an invalid reply, or runs out of time or memory, it is asked once more,
+    5. Where a reader or judge dies or sends an invalid reply, or runs out of time or memory, it is asked once more,
        alone.
-    5. If it dies again, the seed is read and judged. Where that works, the state that was left is what kills it, and
+    6. If it dies again, the seed is read and judged. Where that works, the state that was left is what kills it, and
        counts against the agent. Where it does not, and where time or memory runs out again, the failure is ours:
-       `Unjudged`.
+       `Unjudged`. Where a judge of own predicates dies, these broke, as probes do (4); where it runs out of time or
+       memory, they are unknown.
 
 Seconds never decide: what a reading may cost is counted in steps and bytes (`verifiers.budget`).
 """
@@ -202,7 +205,7 @@ class StateJudge:
             Malformed: a change does not fit the state; or the document is too large, or a name in it is no text.
         """
         with _ours():
-            data = self._asking().reading(question, left, do="document_of", changes=list(changes))
+            data = self._asking().document(question, left, changes)
         try:
             return strict_object(data, "the end state", max_size=MAX_DOCUMENT)
         except NotStrict:  # which would quote names of the state
@@ -224,7 +227,7 @@ class StateJudge:
             start = (before.tar, *before.dumps.values())
             names = list(before.dumps)
             reading = asking.reading(question, after, *start, do="mutants", dumps_before=names, **common)
-            return asking.verdicts(
+            return asking.judged(
                 {"do": "mutants", "namespaces": question.namespaces, **common, "replies": question.replies},
                 [reading],
                 replies.parsed_mutants,
@@ -252,8 +255,8 @@ class StateJudge:
         asking, names = self._asking(), list(question.roots)
         earlier = asking.reading(question, before, looked_at=names)
         later = asking.reading(question, left, do="mutate", looked_at=names, changes=list(changes))
-        header = {"do": "compare", "namespaces": question.namespaces, "looked_at": names}
-        return asking.verdicts(header, [earlier, later], lambda part: differences.parsed(part, names))
+        header = {"do": "compare", "namespaces": question.namespaces}
+        return asking.judged(header, [earlier, later], lambda part: differences.parsed(part, names))
 
     def said(self, free: Free, shown: Sequence[str], transcript: Transcript) -> tuple[SaidChoices, ...]:
         """Search a session for choices of free parameters that its agent said (`sandbox.judge.said_values`).

@@ -111,7 +111,7 @@ SCHEMA: Mapping[str, Any] = {
         "predicates": {
             **own_predicates.SCHEMA,
             "description": "Predicates of its own beside those of its state kind, by name; their functions are in "
-            "predicates.py beside the manifest, and run in the judge alone.",
+            "predicates.py beside the manifest, and run in a judge process of their own.",
         },
         "on_demand": {
             "type": "boolean",

@@ -52,6 +52,11 @@ class Catalogue(Mapping[str, RegisteredPredicate]):
             return own[predicate]
         return replace(REGISTRY[f"{namespaces.registered(namespace)}.{predicate}"], name=name)
 
+    def is_own(self, name: str) -> bool:
+        """Say whether a predicate is an added server's own, and not one of its state kind."""
+        namespace, _, predicate = name.partition(".")
+        return namespace not in NAMESPACES and predicate in namespaces.own(namespace)
+
     def __iter__(self) -> Iterator[str]:
         for namespace in (*NAMESPACES, *(name for name in namespaces.known() if name not in NAMESPACES)):
             own = namespaces.registered(namespace) + "."

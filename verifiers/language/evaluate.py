@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from verifiers.errors import CorruptState, TargetMissing, VerifierError
@@ -22,6 +22,7 @@ from verifiers.language.verdict import Evidence, Verdict, all_of, any_of
 from verifiers.normal_form import NormalState
 from verifiers.predicates import namespaces
 from verifiers.predicates.context import Context
+from verifiers.predicates.own_predicates import OwnPredicateBroke, OwnResult
 from verifiers.quoting import sentence
 
 
@@ -31,6 +32,8 @@ def evaluate(
     answer: str | None = None,
     seed_states: Mapping[str, NormalState] | None = None,
     replies: Mapping[str, str | None] | None = None,
+    *,
+    own_results: Sequence[Mapping[str, OwnResult]] = (),
 ) -> Evidence:
     """Judge a parsed predicate; never raises because of what the normal forms hold.
 
@@ -41,9 +44,13 @@ def evaluate(
         seed_states: the normal forms of the untouched state, to tell a probe that is broken from one that a state
             breaks; without them every broken probe is unknown.
         replies: what a language model replied of each claim about the answer; None where none was asked.
+        own_results: the results of own predicates of added servers by their keys, on the states and on the untouched
+            ones; without one, such a predicate is unknown.
     """
-    seed = None if seed_states is None else Context(seed_states, "")
-    return _node(predicate, _Bench(Context(states, answer, replies), seed), Verdict.FALSE)
+    none: Mapping[str, OwnResult] = {}
+    on_states, on_seed, *_ = (*own_results, none, none)
+    seed = None if seed_states is None else Context(seed_states, "", own_results=on_seed)
+    return _node(predicate, _Bench(Context(states, answer, replies, on_states), seed), Verdict.FALSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,7 @@ def _probe(probe: Probe, bench: _Bench, spoiled: Verdict) -> Evidence:
     except MemoryError:  # it says how much this process may have, and nothing about the state
         raise
     except Exception as error:  # a defect of ours must neither pass nor fail anybody
-        kind = type(error).__name__
+        kind = str(error) if isinstance(error, OwnPredicateBroke) else type(error).__name__
         if bench.seed is not None and _can_be_asked(probe, bench.seed):
             observation = (
                 f"the probe breaks on this state ({kind}) and not on the untouched one, which counts against it"

@@ -23,6 +23,7 @@ from verifiers.answer.claims import Claim, claims_in
 from verifiers.errors import Malformed
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.linear_regex import compiled
+from verifiers.predicates import own_predicates
 from verifiers.sql.parser import parsed
 
 MAX_DEPTH = 16
@@ -186,6 +187,16 @@ def probes(predicate: Predicate) -> Iterator[Probe]:
         case AllOf(operands) | AnyOf(operands):
             for operand in operands:
                 yield from probes(operand)
+
+
+def own_probes(predicate: Predicate) -> dict[str, list[Probe]]:
+    """List the probes that are own predicates of added servers, by namespace; equal ones once."""
+    by_key = {own_predicates.key(probe.name, probe.arguments): probe for probe in probes(predicate)}
+    by_namespace: dict[str, list[Probe]] = {}
+    for probe in by_key.values():
+        if CATALOGUE.is_own(probe.name):
+            by_namespace.setdefault(probe.name.partition(".")[0], []).append(probe)
+    return by_namespace
 
 
 def claims_of(predicate: Predicate) -> list[Claim]:

@@ -6,7 +6,7 @@ gets the same outcome.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeVar, cast
 
 from verifiers.budget import MAX_JUDGED, ReadingBudget
@@ -26,6 +26,8 @@ class Context:
         states: the normal form of each namespace; one that is not there could not be read for a reason of ours.
         answer: what the agent answered, or None.
         replies: what a language model replied of each claim about the answer, or None where none was asked.
+        own_results: value and sentence of each own predicate of an added server, by its key
+            (`verifiers.predicates.own_predicates`).
     """
 
     def __init__(
@@ -33,11 +35,12 @@ class Context:
         states: Mapping[str, NormalState],
         answer: str | None,
         replies: Mapping[str, str | None] | None = None,
+        own_results: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self._states = states
         self._outcomes: dict[Hashable, object] = {}
         self._views: dict[str, Context] = {}
-        self.answer, self.replies = answer, replies
+        self.answer, self.replies, self.own_results = answer, replies, own_results or {}
         self.budget = ReadingBudget(MAX_JUDGED, what="judging")
 
     def as_registered(self, namespace: str, registered: str) -> Context:
@@ -49,7 +52,7 @@ class Context:
             return self
         if namespace not in self._views:
             own = {registered: self._states[namespace]} if namespace in self._states else {}
-            self._views[namespace] = Context(own, self.answer, self.replies)
+            self._views[namespace] = Context(own, self.answer, self.replies, self.own_results)
             self._views[namespace].budget = self.budget
         return self._views[namespace]
 

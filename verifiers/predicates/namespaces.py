@@ -31,6 +31,7 @@ REGISTERED: Mapping[str, str] = {
 _RESERVED = ("answer", "all", "any", "not")
 _KINDS: dict[str, str] = {namespace: kind for kind, namespace in REGISTERED.items()}
 _OWN: dict[str, OwnPredicates] = {}
+_NONE = OwnPredicates()
 _ENTRIES: dict[str, Mapping[str, RegisteredPredicate]] = {}
 
 
@@ -43,7 +44,7 @@ def add(namespace: str, kind: str, own: OwnPredicates | None = None) -> None:
     must_be_free(namespace, kind)
     _KINDS[namespace] = kind
     if own is not None:
-        _OWN[namespace], _ENTRIES[namespace] = own, own.entries(namespace, {})
+        _OWN[namespace], _ENTRIES[namespace] = own, own.entries(namespace, REGISTERED[kind])
 
 
 def must_be_free(namespace: str, kind: str) -> None:
@@ -59,30 +60,19 @@ def must_be_free(namespace: str, kind: str) -> None:
 
 
 def described(names: Iterable[str]) -> dict[str, Any]:
-    """Describe namespaces for another process, which calls `learn`."""
+    """Describe namespaces for another process, which calls `learn`; no module of own predicates goes with it."""
     return {
-        name: {"kind": _KINDS[name], "declared": dict(own.declared), "source": own.source}
+        name: {"kind": _KINDS[name], "declared": dict(_OWN.get(name, _NONE).declared)}
         for name in names
         if name in _KINDS
-        for own in [_OWN.get(name, OwnPredicates())]
     }
 
 
-def learn(described: Mapping[str, Any], *, run: bool) -> None:
-    """Take in what `described` gave.
-
-    Args:
-        described: by namespace.
-        run: whether to run the modules of own predicates; only a judge does.
-
-    Raises:
-        Malformed: a module cannot be run.
-    """
-    for name, said in described.items():
-        own = OwnPredicates(said["declared"], said["source"])
-        add(name, said["kind"], own if own.declared else None)
-        if run and own.declared:
-            _ENTRIES[name] = own.entries(name, own.probes(registered(name)))
+def learn(described: Mapping[str, Any]) -> None:
+    """Take in what `described` gave, by namespace."""
+    for name, description in described.items():
+        declared = description["declared"]
+        add(name, description["kind"], OwnPredicates(declared) if declared else None)
 
 
 def kind_of(namespace: str) -> str | None:
@@ -93,6 +83,11 @@ def kind_of(namespace: str) -> str | None:
 def own(namespace: str) -> Mapping[str, RegisteredPredicate]:
     """Give a namespace's own predicates by their names in it."""
     return _ENTRIES.get(namespace, {})
+
+
+def own_source(namespace: str) -> str:
+    """Return the text of a namespace's module; empty where it has no own predicates."""
+    return _OWN.get(namespace, _NONE).source
 
 
 def registered(namespace: str) -> str:

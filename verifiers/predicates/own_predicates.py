@@ -1,22 +1,29 @@
-"""Predicates of an added server's own: declared as data, written in a Python module that only a judge runs.
+"""Predicates of an added server's own: declared as data, written in a Python module that a judge of its own runs.
 
 The declarations say everything that a task is checked against (arguments, sentence for reviewers, what leaks). The
 module has one function a predicate: `def cardIsDone(state, **arguments) -> (holds, found)`, where `state` is the normal
-form (`verifiers.normal_form.NormalState`) that the reader of the server's state kind gives, and `found` one sentence.
+form (`verifiers.normal_form.NormalState`) that the reader of the server's state kind gives, `holds` True or False, and
+`found` one sentence.
+
+The module may do anything to the process that runs it, so that process is shown this namespace's state and these
+predicates' arguments alone (`results`). What it says is data to the judge of the whole predicate, which runs no module.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from jsonschema import Draft202012Validator, SchemaError
 
 from verifiers.errors import Malformed, StateUnavailable
+from verifiers.normal_form import NormalState
 from verifiers.predicates.context import Context
 from verifiers.predicates.registry import Example, Probe, ProbeResult, RegisteredPredicate
+from verifiers.quoting import sentence
 from verifiers.tree import JudgeInput
 
 _NAME = {"type": "string", "pattern": r"^[a-z][A-Za-z0-9]{0,60}$(?!\n)"}
@@ -48,6 +55,14 @@ SCHEMA: Mapping[str, Any] = {
 }
 """JSON Schema of the declarations: name of a predicate -> its declaration."""
 
+TRUE, FALSE, BROKE = "true", "false", "unknown"
+OwnResult: TypeAlias = Sequence[str]
+"""Value of an own predicate (`TRUE`, `FALSE` or `BROKE`), and one sentence about the state, or about what broke."""
+
+
+class OwnPredicateBroke(Exception):
+    """A module gave no value on this state; the message says why in a word or two."""
+
 
 @dataclass(frozen=True, slots=True)
 class OwnPredicates:
@@ -61,10 +76,13 @@ class OwnPredicates:
     declared: Mapping[str, Any] = field(default_factory=dict)
     source: str = field(default="", repr=False)
 
-    def entries(
-        self, namespace: str, probes: Mapping[str, Callable[..., ProbeResult]]
-    ) -> dict[str, RegisteredPredicate]:
-        """Give the predicates by their names in the namespace; one without a probe is unknown where it is evaluated."""
+    def entries(self, namespace: str, registered: str) -> dict[str, RegisteredPredicate]:
+        """Return the predicates by their names in the namespace; evaluated, each takes the result that it was given.
+
+        Args:
+            namespace: the server's name.
+            registered: the namespace under which a context holds the state.
+        """
         nothing = JudgeInput({}, None)
         example = Example({}, lambda: nothing, lambda: nothing)
         return {
@@ -75,7 +93,7 @@ class OwnPredicates:
                 doc=declaration["about"],
                 produces=tuple(declaration.get("produces", ())),
                 example=example,
-                probe=probes.get(name, _elsewhere),
+                probe=_probe(f"{namespace}.{name}", registered),
             )
             for name, declaration in self.declared.items()
         }
@@ -101,23 +119,59 @@ class OwnPredicates:
         if lacking := [name for name in self.declared if name not in functions]:
             raise Malformed(f"predicates.py has no function {lacking[0]}, which the manifest declares")
 
-    def probes(self, registered: str) -> dict[str, Probe]:
-        """Run the module and give its functions as probes; only a judge calls this.
 
-        Args:
-            registered: the namespace under which a context holds the state.
+def results(source: str, probes: Sequence[tuple[str, Mapping[str, Any]]], state: NormalState) -> list[OwnResult]:
+    """Run a module and return the result of each probe; only a judge process made for this calls it.
 
-        Raises:
-            Malformed: the module cannot be run, or lacks a declared predicate.
-        """
-        module: dict[str, Any] = {"__name__": "own_predicates"}
-        try:
-            exec(compile(self.source, "predicates.py", "exec"), module)  # noqa: S102 - the judge is made for it
-        except Exception as error:
-            raise Malformed(f"predicates.py cannot be run ({type(error).__name__})") from None
-        if lacking := [name for name in self.declared if not callable(module.get(name))]:
-            raise Malformed(f"predicates.py has no function {lacking[0]}, which the manifest declares")
-        return {name: _probe(module[name], registered) for name in self.declared}
+    Args:
+        source: the module's text.
+        probes: name in the namespace and arguments.
+        state: the namespace's.
+    """
+    if state.document is None:
+        return [(BROKE, "there is no state to look at") for _ in probes]
+    module: dict[str, Any] = {"__name__": "own_predicates"}
+    try:
+        exec(compile(source, "predicates.py", "exec"), module)  # noqa: S102 - the process is made for it
+    except MemoryError:
+        raise
+    except Exception as error:
+        return [(BROKE, f"{type(error).__name__} while predicates.py was loaded") for _ in probes]
+    return [_result(module.get(name), state, arguments) for name, arguments in probes]
+
+
+def _result(function: Any, state: NormalState, arguments: Mapping[str, Any]) -> OwnResult:
+    try:
+        holds, found = function(state, **arguments)
+        if type(holds) is not bool:  # a text "false" would hold
+            return BROKE, f"it returned {type(holds).__name__} in place of True or False"
+        return TRUE if holds else FALSE, sentence(str(found))
+    except MemoryError:
+        raise
+    except Exception as error:
+        return BROKE, type(error).__name__
+
+
+def key(name: str, arguments: Mapping[str, Any]) -> str:
+    """Return the key of a probe's result in a context: two probes are one where name and arguments are the same."""
+    return json.dumps([name, arguments], sort_keys=True)
+
+
+def _probe(name: str, registered: str) -> Probe:
+    """Return a probe that takes the result that the judge was given; a state that nobody read has none."""
+
+    def probe(context: Context, **arguments: Any) -> ProbeResult:
+        context.state(registered)
+        value, found = context.own_results.get(key(name, arguments), ("", ""))
+        if not value:
+            raise StateUnavailable(
+                "the judge of this server's own predicates ran out of time or memory, or was not asked"
+            )
+        if value == BROKE:
+            raise OwnPredicateBroke(found)
+        return ProbeResult(value == TRUE, found)
+
+    return probe
 
 
 def _schema(declaration: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,15 +182,3 @@ def _schema(declaration: Mapping[str, Any]) -> dict[str, Any]:
         "required": [name for name in arguments if name not in optional],
         "additionalProperties": False,
     }
-
-
-def _probe(function: Callable[..., Any], registered: str) -> Probe:
-    def probe(context: Context, **arguments: Any) -> ProbeResult:
-        holds, found = function(context.state(registered), **arguments)
-        return ProbeResult(bool(holds), str(found))
-
-    return probe
-
-
-def _elsewhere(context: Context, **arguments: Any) -> ProbeResult:  # noqa: ARG001 - as every probe
-    raise StateUnavailable("own predicates are evaluated by a judge process alone")

@@ -108,8 +108,8 @@ def test_a_reader_that_dies_of_the_untouched_state_too_is_ours(fake, asked, left
 WRECK = """
             from verifiers.normal_form import NormalState, encode
             part = encode({'filesystem': NormalState(unreadable='not today')})
-            case = {'name': '', 'kind': 'broken', 'answer': None, 'states': {'filesystem': 0}}
-            return message.answer('done', part=message.pack({'cases': [case]}, part))
+            cases = b'[{"name": "", "kind": "broken", "answer": null, "states": {"filesystem": 0}}]'
+            return message.answer('done', '', cases, message.framed(part))
 """
 
 
@@ -122,7 +122,9 @@ def test_an_unreadable_state_counts_against_the_agent_if_the_seed_is_readable(fa
         everywhere.verdict(asked, left(filesystem=MARKED), None, lambda: left(filesystem=SEED))
 
 
-@pytest.mark.parametrize("deed", ["return message.answer('done', part=b'garbage')", "return message.answer('done')"])
+@pytest.mark.parametrize(
+    "deed", ["return message.answer('done', '', b'garbage', b'garbage')", "return message.answer('done')"]
+)
 def test_a_normal_form_that_no_judge_understands_counts_against_the_agent(fake, asked, left, deed):
     judging = StateJudge(fake(deed=deed), JUDGE, PATIENCE)
     state = left(filesystem=MARKED)
@@ -219,7 +221,8 @@ def test_the_runner_evaluates_the_connectives_between_probes():
 
 def test_a_message_is_taken_apart_as_it_was_put_together():
     assert message.unpack(message.pack({"do": "x"}, b"a", b"", b"bc")) == ({"do": "x"}, [b"a", b"", b"bc"])
-    assert message.reply(message.answer("refused", "why", b"part")) == ("refused", "why", b"part")
+    assert message.reply(message.answer("refused", "why", b"part")) == ("refused", "why", [b"part"])
+    assert message.reply(message.answer("done", "", b"a", b"", b"bc")) == ("done", "", [b"a", b"", b"bc"])
     for wrong in (b"", b"\0\0", b"\xff\xff\xff\xff", message.answer("done", part=b"x") + b"y"):
         with pytest.raises(Malformed):
             message.reply(wrong)
