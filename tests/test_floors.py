@@ -35,7 +35,7 @@ GATES = {
     "alembic": ("quarterturn.migrations",),
     "apscheduler": ("rotation.turn.periodic_job",),
     "cel": ("grammars.language.expressions",),
-    "docker": ("sandbox.boxes.docker.engine",),
+    "docker": ("sandbox.boxes.docker.engine", "sandbox.boxes.docker.strict_client"),
     "fastapi": ("quarterturn.http",),
     "httpx2": (
         "quarterturn.audit.log_monitor",

@@ -97,7 +97,7 @@ class ReleaseClient(Connection):
         if 0 < have < release.bytes:
             headers = {"range": f"bytes={have}-", "if-range": f'"{release.sha256}"'}
         path = f"/releases/{release.release}.tar"
-        with self._errors_as_no_answer(path), self._http.stream("GET", path, headers=headers) as response:
+        with self._http.stream("GET", path, headers=headers) as response:
             self._require_from(have if "range" in headers else None, response)
             with part.open("ab" if response.status_code == _PARTIAL else "wb") as file:
                 for piece in response.iter_raw():

@@ -92,24 +92,22 @@ class Connection:
     ) -> T:
         """Send a request, again where a lost connection or a busy server stopped it, and read the answer."""
 
-        def send() -> T:
-            with (
-                self._errors_as_no_answer(path),
-                self._http.stream(method, path, params=query, json=json_body, headers=headers) as response,
-            ):
+        def send() -> bytes:
+            with self._http.stream(method, path, params=query, json=json_body, headers=headers) as response:
                 if not response.is_success:
                     raise self._refused(response)
-                return read_document(
-                    form, self._body(response), f"{self._url}{path}", max_bytes=MAX_BYTES, max_values=MAX_VALUES
-                )
+                return self._body(response)
 
-        return self._repeated(send)
+        body = self._repeated(send)
+        with self._errors_as_no_answer():
+            return read_document(form, body, f"{self._url}{path}", max_bytes=MAX_BYTES, max_values=MAX_VALUES)
 
     def _repeated(self, send: Callable[[], T]) -> T:
         """Send what may be sent again, until it is answered or has been tried often enough."""
         for attempt in range(1, TRIES + 1):
             try:
-                return send()
+                with self._errors_as_no_answer():
+                    return send()
             except ApiError as error:
                 if attempt == TRIES or error.problem.code not in ("rate", "unavailable", "no-answer"):
                     raise
@@ -117,14 +115,14 @@ class Connection:
         raise AssertionError("unreachable")
 
     @contextmanager
-    def _errors_as_no_answer(self, path: str) -> Iterator[None]:
+    def _errors_as_no_answer(self) -> Iterator[None]:
         """Turn what goes wrong on the way, and an answer that is none of ours, into one sentence."""
         try:
             yield
         except httpx2.HTTPError as error:
             raise no_answer(f"{self._url} does not answer ({type(error).__name__}); try again later.") from None
         except InvalidAnswer as error:
-            raise no_answer(f"{error}. Check the address ({path}), or update this client.") from None
+            raise no_answer(f"{error}. Check the address, or update this client.") from None
 
     def _body(self, response: httpx2.Response) -> bytes:
         return read_within(response.iter_raw(), MAX_BYTES, self._url)

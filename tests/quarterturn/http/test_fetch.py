@@ -370,19 +370,19 @@ def test_a_list_of_another_form_is_refused(fake, say, change):
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "says"),
+    ("answer", "says"),
     [
-        (200, b"[" * 100_000, "nested deeper than 64 levels"),
-        (200, b'{"releases": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "holds more than|nested deeper"),
-        (400, b"[" * 100_000, "answers with status 400 and no problem document"),
-        (400, b'{"code": "invalid", "errors": 5}', "answers with status 400 and no problem document"),
-        (200, b'{"releases": 5}', r"\$\.releases must be a valid (tuple|array)"),
+        ((200, b"[" * 100_000), "nested deeper than 64 levels"),
+        ((200, b'{"releases": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"), "holds more than|nested deeper"),
+        ((400, b"[" * 100_000), "answers with status 400 and no problem document"),
+        ((400, b'{"code": "invalid", "errors": 5}'), "answers with status 400 and no problem document"),
+        ((200, b'{"releases": 5}'), r"\$\.releases must be a valid (tuple|array)"),
     ],
     ids=["deep", "deep list", "deep problem", "errors 5", "no list"],
 )
-def test_nonsense_of_a_service_is_one_sentence(fake, say, monkeypatch, status, body, says):
+def test_nonsense_of_a_service_is_one_sentence(fake, say, monkeypatch, answer, says):
     service, url, mine = fake
-    monkeypatch.setattr(service, "answer", lambda handler: send(handler, status, body))
+    monkeypatch.setattr(service, "answer", lambda handler: send(handler, *answer))
     said = say("fetch", url, "--to", mine)
     assert (said.code, mine.exists()) == (6, False), said.err
     assert re.search(says, said.sentence)
