@@ -88,11 +88,13 @@ ELSEWHERE = tuple(f"sandbox.kinds.{name}.backend" for name in ("calendar", "mail
 
 # What a module imports that reads from a remote itself, and packages that read what others brought.
 NETWORK = {"docker", "h11", "http.client", "httpx2", "requests", "smtplib", "urllib.request"}
-REMOTE = ("quarterturn.accounts.oidc", "quarterturn.client", "quarterturn.notices", "sandbox.claim_judge", "sandbox.judge",
-          "sandbox.boxes.docker", "sandbox.endpoint", "sandbox.model_gateway", "vault.keys.locks")  # fmt: skip
+REMOTE = (
+    *("quarterturn.accounts.oidc", "quarterturn.client", "quarterturn.notices", "sandbox.boxes.docker"),
+    *("sandbox.claim_judge", "sandbox.endpoint", "sandbox.judge", "sandbox.model_gateway", "vault.keys.locks"),
+)
 # Modules of these that parse JSON by other means than the strict reader, and why they may.
 LOOSE_JSON = {
-    "quarterturn.export.harbor_files.solve": "a file beside it; it runs at whoever exports, and imports nothing of ours",
+    "quarterturn.export.harbor_files.solve": "a file beside it; it runs elsewhere, and imports nothing of ours",
     "sandbox.claim_judge.loopback_model": "a stand-in for a model, for tests and for trying out",
     "sandbox.judge.message": "a child reads the request that its own runner wrote",
     "sandbox.judge.reader": "looks whether it is JSON, in a process that may die of it",
@@ -363,7 +365,7 @@ def test_what_a_remote_answers_is_parsed_by_the_strict_reader() -> None:
 
 
 def is_loose_json(called: ast.expr) -> bool:
-    """Say whether a call parses JSON without caps: `json.loads`, `json.load`, `response.json`, pydantic's own parser."""
+    """Say whether a call parses JSON without caps: `json.loads`, `response.json`, pydantic's own parser."""
     if not isinstance(called, ast.Attribute):
         return False
     of_json = isinstance(called.value, ast.Name) and called.value.id == "json" and called.attr in {"load", "loads"}

@@ -73,7 +73,7 @@ URL = "https://remote.example"
 ISSUER = "https://issuer.example"
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(32))
 LOG = Signer("bench.example/log", KEY)
-DEEP = 20_000
+DEEP = 5_000  # a token has at most 8 KiB
 
 ODD_VALUES = (
     b"null", b"true", b"false", b"0", b"-1", b"5", b"1.5", b"1e400", b"-1e400", b"NaN", b"Infinity", b"1" + b"0" * 5000,
@@ -94,7 +94,7 @@ class Reader(NamedTuple):
 def odd_documents(valid: bytes, seed: str) -> Iterator[bytes]:
     """Change a document in every way: each field by each odd value, dropped, twice; other encodings; single bytes."""
     yield from (b"", b"\xef\xbb\xbf" + valid, b"\xff" + valid, valid[:-1], valid + valid, gzip.compress(valid))
-    yield from (valid.decode("latin-1").encode("utf-16"), b"\0" * 100, b" " + valid, *ODD_VALUES)
+    yield from (valid.decode("latin-1").encode("utf-16"), b"\0" * 100, b" " + valid, *ODD_VALUES, b"[" * 100_000)
     if valid[:1] in (b"{", b"["):
         yield from odd_json(json.loads(valid))
     dice = random.Random(seed)
