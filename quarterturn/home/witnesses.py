@@ -44,7 +44,7 @@ class WitnessClient:
                 client.stream("POST", url, content=body, headers={"accept-encoding": "identity"}) as response,
             ):
                 return WitnessReply(response.status_code, response.headers.get("content-type", ""), _whole(response))
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise Unavailable(f"does not answer ({type(error).__name__})") from None
 
     @cached_property

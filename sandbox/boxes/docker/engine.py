@@ -98,7 +98,7 @@ class Container:
             return self._state().Pid
 
     def _state(self) -> ContainerState:
-        document: InspectedContainer = self.engine.api.read(InspectedContainer, "GET", "/containers/{0}/json", self.id)
+        document = self.engine.api.read(InspectedContainer, "GET", "/containers/{0}/json", self.id)
         return document.State
 
     def had_too_little_memory(self, since: int) -> bool:
@@ -108,8 +108,7 @@ class Container:
         wanted = {"since": since, "until": until, "filters": filters}
         try:
             api = self.engine.api  # its own `events` would wait for ever
-            with api._get(api._url("/events"), params=wanted, stream=True, timeout=EVENT_SECONDS) as noted:
-                api._raise_for_status(noted)
+            with api.ask("GET", "/events", params=wanted, stream=True, timeout=EVENT_SECONDS) as noted:
                 return bool(next(noted.iter_content(1), b""))
         except BROKEN:
             return False
@@ -191,13 +190,13 @@ class Engine:
     def platform(self) -> tuple[str, str]:
         """The kind of system and of processor that it runs images of, `("linux", "amd64")` for one."""
         with asked("looking at the engine"):
-            version: EngineVersion = self.api.read(EngineVersion, "GET", "/version")
+            version = self.api.read(EngineVersion, "GET", "/version")
         return version.Os, version.Arch
 
     def runtimes(self) -> list[str]:
         """Name the OCI runtimes that it knows."""
         with asked("looking at the engine"):
-            info: EngineInfo = self.api.read(EngineInfo, "GET", "/info")
+            info = self.api.read(EngineInfo, "GET", "/info")
         return sorted(info.Runtimes)
 
     def image(self, reference: str) -> InspectedImage:
@@ -209,7 +208,7 @@ class Engine:
         """
         with asked(f"looking for the image {reference}"):
             try:
-                document: InspectedImage = self.api.read(InspectedImage, "GET", "/images/{0}/json", reference)
+                document = self.api.read(InspectedImage, "GET", "/images/{0}/json", reference)
             except ImageNotFound as error:
                 raise NotFound(f"the engine has no image {reference}: build it or pull it first") from error
             except APIError as error:
@@ -222,15 +221,13 @@ class Engine:
         """Give the names of images that fit a pattern."""
         with asked("looking for copies of images"):
             filters = {"only_ids": 0, "all": 0, "filters": convert_filters({"reference": pattern})}
-            images: tuple[ListedImage, ...] = self.api.read(
-                tuple[ListedImage, ...], "GET", "/images/json", params=filters
-            )
+            images = self.api.read(tuple[ListedImage, ...], "GET", "/images/json", params=filters)
         return [name for image in images for name in image.RepoTags or ()]
 
     def remove_image(self, name: str) -> None:
         """Take a name from an image, and remove it if it has no other and nothing runs from it; never raises."""
         with contextlib.suppress(*BROKEN):
-            self.api._raise_for_status(self.api._delete(self.api._url("/images/{0}", name)))
+            self.api.ask("DELETE", "/images/{0}", name)
 
     def flatten(self, container: Container, head: bytes, name: str) -> str:
         """Make an image of the files of a container, in one layer, and give its id.
@@ -249,10 +246,7 @@ class Engine:
             api = self.api  # its own `import_image` would read the whole of it into memory
             files = itertools.chain([head], api.export(container.id))
             headers = {"Content-Type": "application/tar"}
-            response = api._post(
-                api._url("/images/create"), params=wanted, data=files, headers=headers, timeout=COPYING
-            )
-            api._raise_for_status(response)
+            response = api.ask("POST", "/images/create", params=wanted, data=files, headers=headers, timeout=COPYING)
             if "errorDetail" in response.text:
                 raise DockerException(excerpt(response.text[-300:]))
         return self.image(name).Id
@@ -268,7 +262,7 @@ class Engine:
         name = f"quarterturn-{secrets.token_hex(8)}"
         with asked("making a container"):
             try:
-                made: CreatedContainer = self.api.read(
+                made = self.api.read(
                     CreatedContainer, "POST", "/containers/create", params={"name": name}, json=dict(config)
                 )
                 return Container(self, made.Id)
@@ -282,9 +276,7 @@ class Engine:
         """Find all containers that have a label."""
         with asked("looking for leftovers"):
             filters = {"all": 1, "filters": convert_filters({"label": label})}
-            containers: tuple[ListedContainer, ...] = self.api.read(
-                tuple[ListedContainer, ...], "GET", "/containers/json", params=filters
-            )
+            containers = self.api.read(tuple[ListedContainer, ...], "GET", "/containers/json", params=filters)
         return [
             Labelled(Container(self, container.Id), container.Labels.get(label, ""), container.HostConfig.NetworkMode)
             for container in containers
@@ -294,10 +286,7 @@ class Engine:
         """Read one file out of a container."""
         with asked(f"reading {path}"):
             api = self.api  # its own `get_archive` reads a header that nobody here needs
-            with api._get(
-                api._url("/containers/{0}/archive", container.id), params={"path": path}, stream=True
-            ) as sent:
-                api._raise_for_status(sent)
+            with api.ask("GET", "/containers/{0}/archive", container.id, params={"path": path}, stream=True) as sent:
                 data = read_within(sent.iter_content(1 << 16), MAX_FILE_BYTES, f"the engine, asked for {path},")
             try:
                 with tarfile.open(fileobj=io.BytesIO(data)) as tar:
@@ -316,15 +305,15 @@ class Engine:
         """The SDK's client."""
         knock(self.address)
         with self._connecting:
-            client: StrictApi = self._client.api
-        return client
+            return self._client.api
 
     @cached_property
     def _client(self) -> StrictDocker:
         with asked("reaching the engine"):
-            client: StrictDocker = StrictDocker.from_env(timeout=60, max_pool_size=POOL)
+            client: Any = StrictDocker.from_env(timeout=60, max_pool_size=POOL)  # its stubs name the base
         weakref.finalize(self, client.close)
-        return client
+        made: StrictDocker = client
+        return made
 
 
 def connect_or_close(connection: UnixHTTPConnection) -> None:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, TypeVar
 
 import docker
 from requests import PreparedRequest, Response
@@ -23,11 +23,13 @@ MAX_VALUES = 200_000
 CHUNK = 1 << 16
 _ERRORS_FROM = 400
 
+T = TypeVar("T")
+
 
 class StrictApi(docker.APIClient):
     """The SDK's client of the Engine API."""
 
-    def send(self, request: PreparedRequest, **options: Any) -> Response:  # type: ignore[override]  # as requests has it
+    def send(self, request: PreparedRequest, **options: Any) -> Response:
         """Send a request and read its answer, but for one that is streamed."""
         streamed = options.pop("stream", False)
         request.headers["Accept-Encoding"] = "identity"
@@ -48,20 +50,29 @@ class StrictApi(docker.APIClient):
     def get_redirect_target(self, resp: Response) -> None:
         """Follow no redirect."""
 
-    def read(self, form: type[Any], method: str, path: str, *arguments: str, **options: Any) -> Any:
+    def ask(self, method: str, path: str, *arguments: str, **options: Any) -> Response:
+        """Send a request to a path of the API, and raise what the SDK raises for an error."""
+        sdk: Any = self  # its stubs leave out what each of its own methods uses
+        response = self.request(method, sdk._url(path, *arguments), **sdk._set_request_timeout(options))
+        sdk._raise_for_status(response)
+        return response
+
+    def read(self, form: type[T], method: str, path: str, *arguments: str, **options: Any) -> T:
         """Send a request, and read its answer into a typed model."""
-        response = self.request(method, self._url(path, *arguments), **self._set_request_timeout(options))
-        self._raise_for_status(response)
-        return read_document(form, response.content, NAME, max_bytes=MAX_BYTES, max_values=MAX_VALUES)
+        body = self.ask(method, path, *arguments, **options).content
+        return read_document(form, body, NAME, max_bytes=MAX_BYTES, max_values=MAX_VALUES)
 
     def _retrieve_server_version(self) -> str:
-        response = self._get(self._url("/version", versioned_api=False))
-        self._raise_for_status(response)
+        sdk: Any = self
+        response = self.get(sdk._url("/version", versioned_api=False), timeout=self.timeout)
+        sdk._raise_for_status(response)
         return read_document(EngineVersion, response.content, NAME, max_bytes=MAX_BYTES).ApiVersion
 
 
 class StrictDocker(docker.DockerClient):
     """The SDK's client, as its environment variables and contexts configure it, with a `StrictApi`."""
+
+    api: StrictApi
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self.api = StrictApi(*arguments, **options)
