@@ -35,7 +35,7 @@ GATES = {
     "alembic": ("quarterturn.migrations",),
     "apscheduler": ("rotation.turn.periodic_job",),
     "cel": ("grammars.language.expressions",),
-    "docker": ("sandbox.boxes.docker.engine",),
+    "docker": ("sandbox.boxes.docker.engine", "sandbox.boxes.docker.strict_client"),
     "fastapi": ("quarterturn.http",),
     "httpx2": (
         "quarterturn.audit.log_monitor",
@@ -85,6 +85,25 @@ ALONE = (
 )
 # Programs that run inside a world, in an environment with a lock of its own.
 ELSEWHERE = tuple(f"sandbox.kinds.{name}.backend" for name in ("calendar", "mailbox", "postgres", "redis"))
+
+# What a module imports that reads from a remote itself, and packages that read what others brought.
+NETWORK = {"docker", "h11", "http.client", "httpx2", "requests", "smtplib", "urllib.request"}
+REMOTE = (
+    *("quarterturn.accounts.oidc", "quarterturn.client", "quarterturn.notices", "sandbox.boxes.docker"),
+    *("sandbox.claim_judge", "sandbox.endpoint", "sandbox.judge", "sandbox.model_gateway", "vault.keys.locks"),
+)
+# Modules of these that parse JSON by other means than the strict reader, and why they may.
+LOOSE_JSON = {
+    "quarterturn.export.harbor_files.solve": "a file beside it; it runs elsewhere, and imports nothing of ours",
+    "sandbox.claim_judge.loopback_model": "a stand-in for a model, for tests and for trying out",
+    "sandbox.judge.judge": "a reader's list of cases, in a process that may die of it",
+    "sandbox.judge.message": "a child reads the request that its own runner wrote",
+    "sandbox.judge.reader": "looks whether it is JSON, in a process that may die of it",
+    "sandbox.judge.said_values": "a child reads the session that its own runner wrote",
+    "vault.keys.locks.lock": "a schema of this package",
+    "vault.keys.locks.pkcs11_process": "a child reads the request that its own runner wrote",
+    "sandbox.model_gateway.server": "the runner's own description of the upstream, from a file in memory",
+}
 
 SPEAKERS = ("quarterturn.cli", *ALONE)
 
@@ -332,3 +351,24 @@ def test_every_exception_that_a_docstring_names_exists() -> None:
         if name not in known
     ]
     assert not gone
+
+
+@pytest.mark.slow
+def test_what_a_remote_answers_is_parsed_by_the_strict_reader() -> None:
+    networked = {item.module for item in imports() if item.name in NETWORK or item.top in NETWORK}
+    loose = {
+        module
+        for module, tree in modules().items()
+        if module in networked or within(module, REMOTE)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and is_loose_json(node.func)
+    }
+    assert loose == set(LOOSE_JSON), "read it with sandbox.strict_json or sandbox.remote_document, or say why not"
+
+
+def is_loose_json(called: ast.expr) -> bool:
+    """Say whether a call parses JSON without caps: `json.loads`, `response.json`, pydantic's own parser."""
+    if not isinstance(called, ast.Attribute):
+        return False
+    of_json = isinstance(called.value, ast.Name) and called.value.id == "json" and called.attr in {"load", "loads"}
+    return of_json or called.attr in {"json", "model_validate_json", "raw_decode"}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -24,6 +25,7 @@ MAX_SIZE = 256 * 1024
 MAX_INTEGER = 2**53 - 1
 _EXPONENT_FROM = 1e21  # RFC 8785 writes doubles from here on with an exponent, so that they come back as doubles
 _SHOWN_KEY = 60
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _TOO_LARGE = "the whole number is beyond 2^53 - 1; write it as text"
 
 Step = str | int
@@ -171,4 +173,4 @@ def _number_fault(number: float) -> tuple[list[Step], str] | None:
 
 
 def _encodable(text: str) -> bool:
-    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
+    return text.isascii() or _SURROGATE.search(text) is None

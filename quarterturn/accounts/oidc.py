@@ -27,15 +27,17 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from http.client import HTTPException
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import jwt
+from pydantic import ValidationError
 
 from quarterturn.accounts.roles import ROLES
 from quarterturn.accounts.store import Caller
 from quarterturn.choices import Role
 from quarterturn.settings import OidcSettings, may_be_sent_to
+from sandbox.remote_document import InvalidAnswer, RemoteDocument, read_document
 
 ALGORITHMS = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
 LONGEST_TOKEN, LONGEST_ANSWER = 8192, 1 << 18
@@ -47,6 +49,33 @@ Fetch = Callable[[str], bytes]
 Keys = Mapping[str, jwt.PyJWK]
 
 log = logging.getLogger("quarterturn.service")
+
+
+class ProviderDescription(RemoteDocument):
+    """What we read of a provider's description (OpenID Connect Discovery 1.0)."""
+
+    issuer: str
+    jwks_uri: str
+
+
+class JwkSet(RemoteDocument):
+    """A set of keys (RFC 7517), whose keys are checked one by one: of another form is only the key, not the set."""
+
+    keys: tuple[Mapping[str, Any], ...]
+
+
+class PublicKey(RemoteDocument):
+    """A public key for signatures; private members are not even read."""
+
+    kid: str
+    kty: Literal["RSA", "EC", "OKP"]
+    use: Literal["sig"] = "sig"
+    alg: str | None = None
+    crv: str | None = None
+    n: str | None = None
+    e: str | None = None
+    x: str | None = None
+    y: str | None = None
 
 
 class Provider:
@@ -123,7 +152,9 @@ class Provider:
     def _ask(self, now: float) -> None:
         try:
             self._keys, self._fetched = _keys(self._fetch(self._where())), now
-        except (OSError, HTTPException, ValueError, TypeError, KeyError, AttributeError) as error:
+        except InvalidAnswer as error:
+            log.warning("the keys of the OpenID provider cannot be had: %s", error)
+        except (OSError, HTTPException, ValueError) as error:
             log.warning("the keys of the OpenID provider cannot be had: %s", type(error).__name__)
 
     def _where(self) -> str:
@@ -131,11 +162,11 @@ class Provider:
         if self._settings.keys:
             return self._settings.keys
         issuer = self._settings.issuer
-        described = json.loads(self._fetch(issuer.rstrip("/") + "/.well-known/openid-configuration"))
-        where = str(described["jwks_uri"])
-        if described["issuer"] != issuer or urlsplit(where)[:2] != urlsplit(issuer)[:2]:
-            raise ValueError("the provider describes another one, or keys of another host")
-        return where
+        data = self._fetch(issuer.rstrip("/") + "/.well-known/openid-configuration")
+        described = read_document(ProviderDescription, data, "the provider's description", max_bytes=LONGEST_ANSWER)
+        if described.issuer != issuer or urlsplit(described.jwks_uri)[:2] != urlsplit(issuer)[:2]:
+            raise InvalidAnswer("the provider describes another one, or keys of another host")
+        return described.jwks_uri
 
     def _now(self) -> float:
         return self._clock().astimezone(UTC).timestamp()
@@ -156,13 +187,12 @@ def _moment(value: object) -> float | None:
 def _keys(data: bytes) -> Keys:
     """Read a set of keys; those that are no public keys for signatures of ALGORITHMS are left out."""
     keys: dict[str, jwt.PyJWK] = {}
-    for entry in json.loads(data)["keys"]:
-        if entry.get("kty") not in ("RSA", "EC", "OKP") or entry.get("use", "sig") != "sig":
-            continue
-        with suppress(jwt.PyJWTError, ValueError):
-            key = jwt.PyJWK(entry)
-            if key.algorithm_name in ALGORITHMS and isinstance(key.key_id, str):
-                keys[key.key_id] = key
+    for entry in read_document(JwkSet, data, "the provider's set of keys", max_bytes=LONGEST_ANSWER).keys:
+        with suppress(jwt.PyJWTError, ValidationError, ValueError):
+            public = PublicKey.model_validate(entry)
+            key = jwt.PyJWK(public.model_dump(exclude_none=True))
+            if key.algorithm_name in ALGORITHMS:
+                keys[public.kid] = key
     return keys
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx2
 
 from quarterturn.errors import Malformed, Unavailable
+from sandbox.remote_document import InvalidAnswer, read_within
 from vault.canonical import parse
 from vault.errors import Broken
 from vault.files import write_atomically
@@ -23,7 +24,7 @@ from vault.ledger.signatures.note import Verifier
 from vault.ledger.tree.tiles import Read, folder_reader
 
 SECONDS = 30.0
-LONGEST = 32 << 20  # bytes of a file: a bundle of 256 leaves of 64 KiB is half of it
+MAX_BYTES = 32 << 20  # bytes of a file: a bundle of 256 leaves of 64 KiB is half of it
 
 
 def follow(source: str, keys: Sequence[str], state_file: Path, clock: Callable[[], datetime]) -> MonitorReport:
@@ -58,18 +59,22 @@ def _reading(source: str) -> Iterator[Read]:
 
 def _served(client: httpx2.Client, address: str) -> Read:
     def read(path: str) -> bytes:
+        headers = {"accept-encoding": "identity"}
         try:
-            answer = client.get(f"{address.rstrip('/')}/{path}")
-        except httpx2.HTTPError as error:
+            with client.stream("GET", f"{address.rstrip('/')}/{path}", headers=headers) as answer:
+                status = answer.status_code
+                if status == httpx2.codes.OK:
+                    return read_within(answer.iter_raw(), MAX_BYTES, address)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise Unavailable(f"{address} cannot be reached ({type(error).__name__}); try again") from error
-        if answer.status_code != httpx2.codes.OK or len(answer.content) > LONGEST:
-            raise Broken(
-                f"the log's file {path} cannot be read: {address} answers {answer.status_code}",
-                where=path,
-                expected={"status": int(httpx2.codes.OK), "bytes": f"0 to {LONGEST}"},
-                found={"status": answer.status_code, "bytes": len(answer.content)},
-            )
-        return answer.content
+        except InvalidAnswer as error:
+            raise Broken(f"the log's file {path} cannot be read: {error}", where=path) from None
+        raise Broken(
+            f"the log's file {path} cannot be read: {address} answers {status}",
+            where=path,
+            expected={"status": int(httpx2.codes.OK)},
+            found={"status": status},
+        )
 
     return read
 

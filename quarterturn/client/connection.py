@@ -15,13 +15,11 @@ import httpx2
 
 from quarterturn.client.documents import (
     NamedAgent,
+    NamedAgents,
     Run,
     Submission,
     SubmissionPage,
     SubmissionSet,
-    parsed,
-    run_of,
-    submission_of,
 )
 from quarterturn.client.problem import ApiError
 from quarterturn.client.transport import Connection, Sleep, require_address
@@ -79,7 +77,7 @@ class Client(Connection):
             body |= {"set": set, "counts": counts}
         key = {"idempotency-key": idempotency_key or secrets.token_hex(16)}
         path = "/checks" if set == "check" else "/submissions"
-        return submission_of(self._ask("POST", path, json_body=body, headers=key))
+        return self._ask(Submission, "POST", path, json_body=body, headers=key)
 
     def submission(self, id: str) -> Submission:  # noqa: A002 - the API's own word
         """Give a submission.
@@ -87,7 +85,7 @@ class Client(Connection):
         Raises:
             ApiError: as for `submit`.
         """
-        return submission_of(self._ask("GET", f"/submissions/{quote(id, safe='')}"))
+        return self._ask(Submission, "GET", f"/submissions/{quote(id, safe='')}")
 
     def submissions(self, *, cursor: str | None = None, limit: int = 50) -> SubmissionPage:
         """Give a page of the caller's submissions, the newest first; at most 200 of them.
@@ -96,8 +94,7 @@ class Client(Connection):
             ApiError: as for `submit`.
         """
         query = {"limit": str(limit)} | ({"cursor": cursor} if cursor is not None else {})
-        document = self._ask("GET", "/submissions", query=query)
-        return parsed(lambda: SubmissionPage(tuple(map(submission_of, document["submissions"])), document["next"]))
+        return self._ask(SubmissionPage, "GET", "/submissions", query=query)
 
     def cancel(self, id: str) -> Submission:  # noqa: A002 - likewise
         """Cancel a submission that waits or runs.
@@ -105,7 +102,7 @@ class Client(Connection):
         Raises:
             ApiError: as for `submit`.
         """
-        return submission_of(self._ask("POST", f"/submissions/{quote(id, safe='')}/cancel"))
+        return self._ask(Submission, "POST", f"/submissions/{quote(id, safe='')}/cancel")
 
     def run(self, id: str) -> Run | None:  # noqa: A002 - likewise
         """Give the public tasks of a submission's run, or None while nothing of it may be shown.
@@ -114,12 +111,11 @@ class Client(Connection):
             ApiError: as for `submit`.
         """
         try:
-            document = self._ask("GET", f"/runs/{quote(id, safe='')}")
+            return self._ask(Run, "GET", f"/runs/{quote(id, safe='')}")
         except ApiError as error:
             if error.problem.code == "not-found":
                 return None
             raise
-        return parsed(lambda: run_of(document))
 
     def agents(self) -> Sequence[NamedAgent]:
         """Give the agents that the caller has submitted, with their display names.
@@ -127,8 +123,7 @@ class Client(Connection):
         Raises:
             ApiError: as for `submit`.
         """
-        document = self._ask("GET", "/display-names")
-        return parsed(lambda: tuple(NamedAgent(**entry) for entry in document["agents"]))
+        return self._ask(NamedAgents, "GET", "/display-names").agents
 
     def choose_display_name(self, agent: str, name: str) -> NamedAgent:
         """Choose the name that leaderboards show for an agent: `agent` of ada/agent:1.
@@ -136,8 +131,7 @@ class Client(Connection):
         Raises:
             ApiError: as for `submit`.
         """
-        document = self._ask("PUT", f"/display-names/{quote(agent, safe='')}", json_body={"name": name})
-        return parsed(lambda: NamedAgent(**document))
+        return self._ask(NamedAgent, "PUT", f"/display-names/{quote(agent, safe='')}", json_body={"name": name})
 
     def give_up_display_name(self, agent: str) -> NamedAgent:
         """Show an agent without a display name again; the name stays the caller's.
@@ -145,8 +139,7 @@ class Client(Connection):
         Raises:
             ApiError: as for `submit`.
         """
-        document = self._ask("DELETE", f"/display-names/{quote(agent, safe='')}")
-        return parsed(lambda: NamedAgent(**document))
+        return self._ask(NamedAgent, "DELETE", f"/display-names/{quote(agent, safe='')}")
 
     def quotas(self) -> Mapping[str, Any]:
         """Give the use and the rest of each quota.
@@ -154,7 +147,7 @@ class Client(Connection):
         Raises:
             ApiError: as for `submit`.
         """
-        return self._ask("GET", "/quota")
+        return self._ask(dict[str, Any], "GET", "/quota")
 
     def wait(
         self,

@@ -1,23 +1,21 @@
-"""Documents of the API as dataclasses, and how they are read."""
+"""Documents of the API as models, which check what comes back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from quarterturn.client.problem import no_answer
+from pydantic import ConfigDict, Field
+
+from sandbox.remote_document import RemoteDocument
 
 SubmissionSet = Literal["dev", "private", "check"]
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 UNFINISHED = ("queued", "running")
 
-T = TypeVar("T")
 
-
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(RemoteDocument):
     """Why a submission failed; `ours` says that it was the service's fault."""
 
     code: str
@@ -25,8 +23,7 @@ class Failure:
     ours: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(RemoteDocument):
     """A rate between 0 and 1, with its interval."""
 
     value: float
@@ -34,16 +31,38 @@ class Rate:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(RemoteDocument):
     """How many public tasks were passed."""
 
     passed: int
     attempted: int
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Figure(RemoteDocument):
+    """A figure with its interval; None where nothing was attempted."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class PartFigures(RemoteDocument):
+    """The disclosed figures of a part of a run; those beside the ranked one are kept as they came."""
+
+    model_config = ConfigDict(extra="allow")
+
+    attempted: int
+    success_rate: Figure
+
+
+class Figures(RemoteDocument):
+    """The disclosed figures of a private run: over the cohorts that stay sealed, and over all of them."""
+
+    sealed: PartFigures | None = None
+    whole: PartFigures | None = None
+
+
+class Submission(RemoteDocument):
     """A submission as its owner may see it.
 
     Attributes:
@@ -74,7 +93,7 @@ class Submission:
     failure: Failure | None
     charged: bool
     run: int | None
-    figures: Mapping[str, Any] | None
+    figures: Figures | None
     score: Score | None
     created_at: datetime
 
@@ -86,16 +105,14 @@ class Submission:
     @property
     def success_rate(self) -> Rate | None:
         """The success rate that is ranked, of a private run that is done."""
-        figures = self.figures or {}
-        parts = (figures[part] for part in ("sealed", "whole") if part in figures)
-        part = next((part for part in parts if part["attempted"]), None)
-        if part is None or part["success_rate"]["value"] is None:
+        parts = (self.figures.sealed, self.figures.whole) if self.figures else ()
+        rate = next((part.success_rate for part in parts if part and part.attempted), None)
+        if rate is None or rate.value is None or rate.low is None or rate.high is None:
             return None
-        return Rate(*(float(part["success_rate"][name]) for name in ("value", "low", "high")))
+        return Rate(value=rate.value, low=rate.low, high=rate.high)
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(RemoteDocument):
     """The public tasks of a run.
 
     Attributes:
@@ -104,11 +121,10 @@ class Run:
     """
 
     id: str
-    trace: Mapping[str, Any] = field(repr=False)
+    trace: Mapping[str, Any] = Field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class NamedAgent:
+class NamedAgent(RemoteDocument):
     """An agent that was submitted.
 
     Attributes:
@@ -122,39 +138,14 @@ class NamedAgent:
     removed: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class SubmissionPage:
+class SubmissionPage(RemoteDocument):
     """A page of submissions, the newest first; `next` is the cursor of the next page, or None."""
 
     submissions: tuple[Submission, ...]
     next: str | None
 
 
-def submission_of(document: Mapping[str, Any]) -> Submission:
-    """Read a submission."""
+class NamedAgents(RemoteDocument):
+    """The agents that the caller has submitted."""
 
-    def read() -> Submission:
-        known = {item.name: document[item.name] for item in fields(Submission)}
-        failure = Failure(**known["failure"]) if known["failure"] else None
-        score = Score(**known["score"]) if known["score"] else None
-        made_at = datetime.fromisoformat(known["created_at"])
-        made = Submission(**known | {"failure": failure, "score": score, "created_at": made_at})
-        _ = made.success_rate  # of another form than is known it says so here
-        return made
-
-    return parsed(read)
-
-
-def run_of(document: Mapping[str, Any]) -> Run:
-    """Read a run."""
-    return Run(document["id"], document["trace"])
-
-
-def parsed(read: Callable[[], T]) -> T:
-    """Read an answer; one of another form is an error of the service."""
-    try:
-        return read()
-    except (KeyError, TypeError, ValueError) as error:
-        raise no_answer(
-            f"The service answers in another form than this client knows ({type(error).__name__})."
-        ) from None
+    agents: tuple[NamedAgent, ...]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import StringConstraints
 
 from quarterturn.errors import Kind
+from sandbox.remote_document import RemoteDocument
 
 _KINDS: Mapping[str, Kind] = {
     "unauthenticated": "not-allowed",
@@ -24,8 +26,10 @@ _KINDS: Mapping[str, Kind] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+Sentence = Annotated[str, StringConstraints(max_length=4000)]
+
+
+class Problem(RemoteDocument):
     """A problem document of the API; members that do not apply are None.
 
     Attributes:
@@ -41,10 +45,10 @@ class Problem:
         errors: every invalid part of the request.
     """
 
-    code: str
-    title: str = ""
+    code: Sentence
+    title: Sentence = ""
     status: int = 0
-    detail: str = ""
+    detail: Sentence = ""
     field: str | None = None
     given: Any = None
     expected: str | None = None
@@ -71,6 +75,6 @@ class ApiError(Exception):
         return _KINDS.get(self.problem.code, "malformed")
 
 
-def no_answer(detail: str) -> ApiError:
-    """Give the error of a request that got no answer of the API."""
-    return ApiError(Problem("no-answer", detail=detail))
+def no_answer(detail: str, status: int = 0) -> ApiError:
+    """Return the error of a request that got no answer of the API; `status` is that of an answer that is none."""
+    return ApiError(Problem(code="no-answer", status=status, detail=detail[:4000]))

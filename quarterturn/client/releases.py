@@ -6,22 +6,47 @@ archive is never put behind the beginning of this one.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import httpx2
+from pydantic import AfterValidator, Field
 
-from quarterturn.client.documents import parsed
 from quarterturn.client.problem import no_answer
 from quarterturn.client.transport import Connection
 from rotation.calendar import is_release
+from sandbox.remote_document import RemoteDocument
 
-MOST_ARCHIVE = 2 << 30  # bytes of an archive
-_DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
+MAX_ARCHIVE_BYTES = 2 << 30
 _OK, _PARTIAL = 200, 206
+
+
+def _release_name(name: str) -> str:
+    if not is_release(name):
+        raise ValueError("it is no release's name, Historical-YYYY-MM")
+    return name
+
+
+class Archive(RemoteDocument):
+    """The archive of a release: its length in bytes, and its digest in hex."""
+
+    bytes: Annotated[int, Field(gt=0, le=MAX_ARCHIVE_BYTES)]
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class ListedRelease(RemoteDocument):
+    """A release in the service's list; `archive` is None where it has none to download."""
+
+    release: Annotated[str, AfterValidator(_release_name)]
+    archive: Archive | None
+
+
+class ReleaseList(RemoteDocument):
+    """The service's list of releases, the oldest first."""
+
+    releases: tuple[ListedRelease, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +73,11 @@ class ReleaseClient(Connection):
         Raises:
             ApiError: it was refused, or nobody answered.
         """
-        document = self._ask("GET", "/releases")
-        return parsed(lambda: [_archive(item) for item in document["releases"] if item["archive"] is not None])
+        return [
+            ReleaseArchive(listed.release, listed.archive.bytes, listed.archive.sha256)
+            for listed in self._ask(ReleaseList, "GET", "/releases").releases
+            if listed.archive is not None
+        ]
 
     def download(self, release: ReleaseArchive, part: Path, on_size: Callable[[int], None] = lambda _: None) -> None:
         """Complete a file with what it lacks of a release's archive. The digest is not checked here.
@@ -70,23 +98,20 @@ class ReleaseClient(Connection):
         have = part.stat().st_size if part.exists() else 0
         if have == release.bytes:
             return
-        headers = {"accept-encoding": "identity"}
+        headers = {}
         if 0 < have < release.bytes:
-            headers |= {"range": f"bytes={have}-", "if-range": f'"{release.sha256}"'}
+            headers = {"range": f"bytes={have}-", "if-range": f'"{release.sha256}"'}
         path = f"/releases/{release.release}.tar"
-        try:
-            with self._http.stream("GET", path, headers=headers) as response:
-                self._require_from(have if "range" in headers else None, response)
-                with part.open("ab" if response.status_code == _PARTIAL else "wb") as file:
-                    for piece in response.iter_raw():
-                        if file.tell() + len(piece) > release.bytes:
-                            part.unlink()
-                            raise no_answer(f"{self._url}{path} is longer than the {release.bytes} bytes listed.")
-                        file.write(piece)
-                        on_size(file.tell())
-                    have = file.tell()
-        except httpx2.HTTPError as error:
-            raise no_answer(f"{self._url} does not answer ({type(error).__name__}); try again later.") from None
+        with self._http.stream("GET", path, headers=headers) as response:
+            self._require_from(have if "range" in headers else None, response)
+            with part.open("ab" if response.status_code == _PARTIAL else "wb") as file:
+                for piece in response.iter_raw():
+                    if file.tell() + len(piece) > release.bytes:
+                        part.unlink()
+                        raise no_answer(f"{self._url}{path} is longer than the {release.bytes} bytes listed.")
+                    file.write(piece)
+                    on_size(file.tell())
+                have = file.tell()
         if have < release.bytes:
             raise no_answer(f"{self._url}{path} ends after {have} of the {release.bytes} bytes listed; try again.")
 
@@ -99,13 +124,4 @@ class ReleaseClient(Connection):
             if content_range.startswith(f"bytes {start}-"):
                 return
             raise no_answer(f"{self._url} answers with a part that nobody asked for.")
-        raise self._refused(response, self._document(response))
-
-
-def _archive(item: Mapping[str, Any]) -> ReleaseArchive:
-    release, length, digest = str(item["release"]), item["archive"]["bytes"], item["archive"]["sha256"]
-    if not (is_release(release) and isinstance(length, int) and 0 < length <= MOST_ARCHIVE):
-        raise ValueError(release)
-    if not (isinstance(digest, str) and _DIGEST.fullmatch(digest)):
-        raise ValueError(release)
-    return ReleaseArchive(release, length, digest)
+        raise self._refused(response)

@@ -3,17 +3,18 @@
 1. Credentials are sent only over https, or over http to this machine, never to where a redirect leads, and stand in no
    repr and no error.
 2. A request that a lost connection or a busy server stopped is sent again; each of ours may be repeated.
-3. Whatever is refused raises `ApiError`, which carries the problem document (RFC 9457).
+3. An answer is taken unencoded and within caps, and read into the model of its document; no cookie is kept.
+4. Whatever is refused, and an answer of another form, raises `ApiError`, which carries the problem document (RFC 9457).
 """
 
 from __future__ import annotations
 
 import ipaddress
-import json
 import ssl
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import TracebackType
 from typing import Any, ClassVar, Self, TypeVar
 from urllib.parse import urlsplit
@@ -21,11 +22,13 @@ from urllib.parse import urlsplit
 import httpx2
 
 from quarterturn.client.problem import ApiError, Problem, no_answer
+from sandbox.remote_document import InvalidAnswer, read_document, read_within
 
 LONGEST_PAUSE = 300.0  # however long a server asks for
 SECONDS = 30.0  # for one request
 TRIES = 4  # of a request that a lost connection or a busy server stopped
-MOST_BYTES = 32 << 20  # of an answer: a run's trace is the longest
+MAX_BYTES = 32 << 20  # of an answer: a run's trace is the longest
+MAX_VALUES = 1 << 20  # in an answer
 
 Sleep = Callable[[float], None]
 T = TypeVar("T")
@@ -58,7 +61,8 @@ class Connection:
         self._sleep, self._url = sleep or time.sleep, url.rstrip("/")
         self._http = httpx2.Client(
             base_url=self._url,
-            headers={"accept": self.accept, **(headers or {})},
+            headers={"accept": self.accept, "accept-encoding": "identity", **(headers or {})},
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             timeout=SECONDS,
             follow_redirects=False,
             trust_env=False,
@@ -78,68 +82,61 @@ class Connection:
 
     def _ask(
         self,
+        form: type[T],
         method: str,
         path: str,
         *,
         query: Mapping[str, str] | None = None,
         json_body: Any = None,
         headers: Mapping[str, str] | None = None,
-    ) -> dict[str, Any]:
-        """Send a request, again where a lost connection or a busy server stopped it."""
-        return self._repeated(lambda: self._send(method, path, query=query, json_body=json_body, headers=headers))
+    ) -> T:
+        """Send a request, again where a lost connection or a busy server stopped it, and read the answer."""
+
+        def send() -> bytes:
+            with self._http.stream(method, path, params=query, json=json_body, headers=headers) as response:
+                if not response.is_success:
+                    raise self._refused(response)
+                return self._body(response)
+
+        body = self._repeated(send)
+        with self._errors_as_no_answer():
+            return read_document(form, body, f"{self._url}{path}", max_bytes=MAX_BYTES, max_values=MAX_VALUES)
 
     def _repeated(self, send: Callable[[], T]) -> T:
         """Send what may be sent again, until it is answered or has been tried often enough."""
         for attempt in range(1, TRIES + 1):
             try:
-                return send()
+                with self._errors_as_no_answer():
+                    return send()
             except ApiError as error:
                 if attempt == TRIES or error.problem.code not in ("rate", "unavailable", "no-answer"):
                     raise
                 self._sleep(min(error.retry_after or float(attempt), LONGEST_PAUSE))
         raise AssertionError("unreachable")
 
-    def _send(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None,
-        json_body: Any,
-        headers: Mapping[str, str] | None,
-    ) -> dict[str, Any]:
+    @contextmanager
+    def _errors_as_no_answer(self) -> Iterator[None]:
+        """Turn what goes wrong on the way, and an answer that is none of ours, into one sentence."""
         try:
-            with self._http.stream(method, path, params=query, json=json_body, headers=headers) as response:
-                document = self._document(response)
+            yield
         except httpx2.HTTPError as error:
             raise no_answer(f"{self._url} does not answer ({type(error).__name__}); try again later.") from None
-        if response.is_success and isinstance(document, dict):
-            return document
-        raise self._refused(response, document)
+        except InvalidAnswer as error:
+            raise no_answer(f"{error}. Check the address, or update this client.") from None
 
-    def _document(self, response: httpx2.Response) -> Any:
-        """Read an answer as JSON; None where it is none."""
-        body = b""
-        for part in response.iter_bytes():
-            body += part
-            if len(body) > MOST_BYTES:
-                raise no_answer(f"{self._url} answers with more than {MOST_BYTES} bytes.")
-        try:
-            return json.loads(body)
-        except ValueError:
-            return None
+    def _body(self, response: httpx2.Response) -> bytes:
+        return read_within(response.iter_raw(), MAX_BYTES, self._url)
 
-    def _refused(self, response: httpx2.Response, document: Any) -> ApiError:
-        wait = response.headers.get("retry-after", "")
+    def _refused(self, response: httpx2.Response) -> ApiError:
+        """Return the error of an answer that is no success: its problem document, or that it has none."""
+        wait, status = response.headers.get("retry-after", ""), response.status_code
         retry_after = float(wait) if wait.isascii() and wait.isdigit() else None
-        if not isinstance(document, dict) or not isinstance(document.get("code"), str):
-            status = response.status_code
+        try:
+            problem = read_document(Problem, self._body(response), self._url, max_bytes=MAX_BYTES)
+        except InvalidAnswer:
             detail = f"{self._url} answers with status {status} and no problem document: check the address."
-            return ApiError(Problem("no-answer", status=status, detail=detail), retry_after)
-        known = {item.name: document[item.name] for item in fields(Problem) if item.name in document}
-        texts = {name: str(document.get(name, "")) for name in ("title", "detail")}
-        errors = tuple(known.get("errors") or ())
-        return ApiError(Problem(**known | texts | {"status": response.status_code, "errors": errors}), retry_after)
+            return ApiError(no_answer(detail, status).problem, retry_after)
+        return ApiError(problem.model_copy(update={"status": status}), retry_after)
 
 
 def require_address(url: str) -> None:

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import httpx2
 
+from sandbox.remote_document import InvalidAnswer, read_within
 from vault.errors import Unavailable
 from vault.ledger.signatures.policy import Policy
 from vault.ledger.write.append import LogWriter
@@ -43,7 +44,7 @@ class WitnessClient:
                 client.stream("POST", url, content=body, headers={"accept-encoding": "identity"}) as response,
             ):
                 return WitnessReply(response.status_code, response.headers.get("content-type", ""), _whole(response))
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise Unavailable(f"does not answer ({type(error).__name__})") from None
 
     @cached_property
@@ -52,9 +53,7 @@ class WitnessClient:
 
 
 def _whole(response: httpx2.Response) -> bytes:
-    answer = b""
-    for part in response.iter_raw():
-        answer += part
-        if len(answer) > MAX_ANSWER:
-            raise Unavailable("answered without an end")
-    return answer
+    try:
+        return read_within(response.iter_raw(), MAX_ANSWER, "it")
+    except InvalidAnswer:
+        raise Unavailable("answered without an end") from None

@@ -9,6 +9,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from http.client import HTTPException
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -17,6 +18,7 @@ from quarterturn.launcher.pip_settings import PipSettings, local_path
 from quarterturn.launcher.steps import Stop
 
 ACCEPT = "application/vnd.pypi.simple.v1+html, text/html;q=0.9"
+MAX_ANSWER_BYTES = 256 << 20  # of a page or a wheel
 PATIENCE = 60.0  # seconds without an answer, where pip's settings say nothing
 
 
@@ -38,8 +40,8 @@ def fetch(pin: Pin, settings: PipSettings, machine: Machine) -> bytes:
             if chosen is not None:
                 return checked(_get(chosen.url, settings), chosen, pin)
             tried.append(f"{_public(place)} does not have it")
-        except (OSError, ValueError) as error:  # urllib's own errors are among them
-            tried.append(f"{_public(place)} could not be read ({getattr(error, 'reason', error)})")
+        except (OSError, ValueError, HTTPException) as error:  # urllib's own errors are among them
+            tried.append(f"{_public(place)} could not be read ({_reason(error)})")
     where = "; ".join(tried) or "pip's settings forbid every index and name no folder"
     message = (
         f"{pin.name} {pin.version} for {machine.system} on {machine.processor} could not be had: {where}. "
@@ -75,7 +77,10 @@ def _get(url: str, settings: PipSettings) -> bytes:
         secret = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         request.add_header("Authorization", "Basic " + base64.b64encode(secret.encode()).decode())
     with _opener(parts.netloc, settings).open(request, timeout=float(settings.timeout or PATIENCE)) as answer:
-        content: bytes = answer.read()
+        content: bytes = answer.read(MAX_ANSWER_BYTES + 1)
+    if len(content) > MAX_ANSWER_BYTES:
+        message = f"it is longer than {MAX_ANSWER_BYTES} bytes"
+        raise ValueError(message)
     return content
 
 
@@ -94,6 +99,12 @@ def _opener(netloc: str, settings: PipSettings) -> urllib.request.OpenerDirector
     return urllib.request.build_opener(
         urllib.request.ProxyHandler(proxies), urllib.request.HTTPSHandler(context=context)
     )
+
+
+def _reason(error: Exception) -> str:
+    """Return why a place could not be read, in one line; a status line is the other side's, so it is escaped."""
+    text = " ".join(str(getattr(error, "reason", error)).split())[:200]
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _public(url: str) -> str:

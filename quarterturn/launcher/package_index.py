@@ -99,9 +99,17 @@ class _Page(HTMLParser):
 
 
 def links(page: str, base: str) -> list[Link]:
-    """Give the files that a page offers, their addresses resolved against the page's own."""
+    """Return the files that a page offers, their addresses resolved against the page's own.
+
+    Raises:
+        ValueError: the page is no HTML, or an address in it is none.
+    """
     parser = _Page(base)
-    parser.feed(page)
+    try:
+        parser.feed(page)
+    except AssertionError as error:  # how the standard library's parser says that of a declaration
+        message = "its page is no HTML"
+        raise ValueError(message) from error
     return parser.links
 
 

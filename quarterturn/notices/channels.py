@@ -90,7 +90,7 @@ class Webhook:
         try:
             connection.request("POST", target, body, dict(headers))
             return connection.getresponse().status
-        except (OSError, HTTPException) as error:
+        except (OSError, ValueError, HTTPException) as error:
             raise Undelivered(type(error).__name__) from None
         finally:
             connection.close()
@@ -141,7 +141,7 @@ class MailChannel:
                 server.send_message(self._mail(message))
         except smtplib.SMTPResponseException as error:
             raise Undelivered(f"the mail server said {error.smtp_code}") from None
-        except (OSError, smtplib.SMTPException) as error:  # its words may be the server's
+        except (OSError, ValueError, smtplib.SMTPException) as error:  # its words may be the server's; its base64 none
             raise Undelivered(type(error).__name__) from None
 
     def _mail(self, message: NoticeMessage) -> EmailMessage:

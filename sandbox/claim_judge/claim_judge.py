@@ -23,7 +23,7 @@ from typing import Self
 from sandbox.claim_judge import prompt
 from sandbox.claim_judge.exchange import ClaimExchange
 from sandbox.errors import Malformed
-from sandbox.model_gateway.link import CHUNK, LinkReader, pack
+from sandbox.model_gateway.link import CHUNK, LinkReader, fits, pack
 from sandbox.model_gateway.process import ModelGateway, ModelSession
 from sandbox.model_gateway.spec import UpstreamSpec
 from sandbox.transcript import ModelCall
@@ -34,6 +34,7 @@ SECONDS = 300.0
 """How long all claims of one task may take together, by the wall clock."""
 SAID = ("content", "text")
 """The kinds of pieces in a logged response that are the reply itself, in the two wire formats."""
+_END = {"id": int, "end": bool}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ def _send(link: socket.socket, wire: str, requests: Sequence[dict[str, object]],
             link.settimeout(left)
             if not (data := link.recv(CHUNK)):
                 return
-            waiting -= {message["id"] for message in reader.feed(data) if message.get("end") is True}
+            waiting -= {message["id"] for message in reader.feed(data) if fits(message, _END) and message["end"]}
 
 
 def _ended(exchange: ClaimExchange, session: ModelSession) -> ClaimExchange:

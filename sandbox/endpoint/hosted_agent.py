@@ -36,10 +36,12 @@ from sandbox.endpoint.callbacks import Callbacks
 from sandbox.endpoint.pinned_post import ACCEPTED, OK, Caps, Exchange, ExchangeOutcome, tls
 from sandbox.endpoint.signature import Sender
 from sandbox.errors import Lost, Malformed, Refused
+from sandbox.strict_json import strict_object
+from vault.errors import Malformed as NotStrict
 
 SCHEMA = "quarterturn/endpoint-task/v1"
 TASK_SECONDS = 10.0
-MAX_TASK = 4 * 1024 * 1024
+MAX_TASK, MAX_TASK_VALUES = 4 * 1024 * 1024, 200_000  # bytes, and JSON values in them
 
 
 class EndpointLauncher:
@@ -183,9 +185,9 @@ def _task(path: Path) -> dict[str, Any]:
         connection.sock.settimeout(TASK_SECONDS)
         connection.sock.connect(str(path))
         connection.request("GET", "/task")
-        task: dict[str, Any] = json.loads(connection.getresponse().read(MAX_TASK))
-    except (OSError, http.client.HTTPException, ValueError):
+        data = connection.getresponse().read(MAX_TASK + 1)
+        return strict_object(data, "the task", max_size=MAX_TASK, max_values=MAX_TASK_VALUES)
+    except (OSError, http.client.HTTPException, NotStrict):
         raise Lost("the gateway did not return the task") from None
     finally:
         connection.close()
-    return task

@@ -19,7 +19,7 @@ from sandbox.errors import Malformed
 from sandbox.model_gateway.formats.registry import WIRES
 from sandbox.model_gateway.formats.shape import Unfit
 from sandbox.model_gateway.formats.wire_format import Document, Wire
-from sandbox.model_gateway.link import CHUNK, LinkReader, pack
+from sandbox.model_gateway.link import CHUNK, LinkReader, fits, pack
 from sandbox.strict_json import strict_object
 from vault.errors import Malformed as NotStrict
 
@@ -32,6 +32,9 @@ MAX_SHOWN = 200
 SWITCHES = ("anthropic-beta", "openai-beta", "openai-organization", "openai-project", "idempotency-key")
 """Headers that mean something to a provider; every other is read by nobody and sent to nobody."""
 _LOST = "the model gateway is gone"
+_STATUS = {"id": int, "status": int, "stream": bool}
+_DATA = {"id": int, "data": str}
+_END = {"id": int, "end": bool}
 
 
 class Front:
@@ -57,6 +60,8 @@ class Front:
         with suppress(OSError, Malformed):
             while data := await reader.read(CHUNK):
                 for message in messages.feed(data):
+                    if not any(fits(message, form) for form in (_STATUS, _DATA, _END)):
+                        raise Malformed("a message of an unknown form")
                     if waiting := self._waiting.get(message["id"]):
                         waiting.put_nowait(message)
         self._lost = True

@@ -4,7 +4,8 @@
     model process -> gateway   {"id", "status", "stream"}   {"id", "data": text}   {"id", "end": true}
     model process -> runner    see `sandbox.model_gateway.log_protocol`
 
-Either side may be lied to, so every reader caps what it holds; what the fields must be is checked where they are used.
+Either side may be lied to, so every reader caps what it holds; a message is strict JSON, and
+what its fields must be is checked where they are used (`fits`).
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sandbox.errors import Malformed
+from sandbox.strict_json import strict_object
+from vault.errors import Malformed as NotStrict
 
 LENGTH = struct.Struct(">I")
 MAX_MESSAGE = 64 * 1024 * 1024  # an answer at its cap, all of it escaped twice
+MAX_VALUES = 1 << 20  # in a message
 CHUNK = 64 * 1024
 
 
@@ -58,11 +62,13 @@ class LinkReader:
             yield message
 
 
+def fits(message: Mapping[str, Any], form: Mapping[str, type]) -> bool:
+    """Say whether a message has exactly the fields of a form, each of its very type."""
+    return message.keys() == form.keys() and all(type(message[name]) is kind for name, kind in form.items())
+
+
 def _read(data: bytes) -> dict[str, Any]:
     try:
-        message = json.loads(data)
-    except (ValueError, RecursionError):
-        message = None
-    if not isinstance(message, dict):
-        raise Malformed("a message is no JSON object")
-    return message
+        return strict_object(data, "a message", max_size=MAX_MESSAGE, max_values=MAX_VALUES)
+    except NotStrict as error:
+        raise Malformed(str(error)) from None

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from sandbox.errors import Malformed
-from sandbox.model_gateway.link import LinkReader
+from sandbox.model_gateway.link import LinkReader, fits
 from sandbox.transcript import ModelCall, ModelOutcome
 
 MAX_CALLS = 10_000
@@ -78,12 +78,12 @@ class ModelCallLog:
     def _take(self, entry: Mapping[str, Any]) -> None:
         if entry == {"ended": True}:
             self.ended = True
-        elif _fits(entry, _BEGIN) and len(self._calls) < MAX_CALLS and entry["begin"] not in self._calls:
+        elif fits(entry, _BEGIN) and len(self._calls) < MAX_CALLS and entry["begin"] not in self._calls:
             fields = {name: entry[name] for name in ("wire", "model", "repeats", "request")}
             self._calls[entry["begin"]] = ModelCall(**fields)
-        elif _fits(entry, _END) and entry["end"] in self._calls and entry["outcome"] in get_args(ModelOutcome):
+        elif fits(entry, _END) and entry["end"] in self._calls and _is_response(entry):
             self._calls[entry["end"]] = self._calls[entry["end"]].closed(
-                [(str(kind), str(text)) for kind, text in entry["response"]],
+                [(kind, text) for kind, text in entry["response"]],
                 read=entry["read"],
                 written=entry["written"],
                 estimated=entry["estimated"],
@@ -94,5 +94,7 @@ class ModelCallLog:
             raise Malformed("the model process reported an entry of an unknown form")
 
 
-def _fits(entry: Mapping[str, Any], shape: Mapping[str, type]) -> bool:
-    return entry.keys() == shape.keys() and all(type(entry[name]) is kind for name, kind in shape.items())
+def _is_response(entry: Mapping[str, Any]) -> bool:
+    """Say whether the outcome is a known one, and each piece of the response a kind and a text."""
+    pieces = (isinstance(piece, list) and [type(part) for part in piece] == [str, str] for piece in entry["response"])
+    return entry["outcome"] in get_args(ModelOutcome) and all(pieces)

@@ -26,10 +26,11 @@ from sandbox.errors import Malformed
 from sandbox.model_gateway.formats.sse import Parser
 from sandbox.model_gateway.formats.wire_format import Document, Wire
 from sandbox.model_gateway.spec import UpstreamSpec
-from vault.canonical import parse_object
+from sandbox.strict_json import strict_object
 from vault.errors import Malformed as NotStrict
 
 MAX_ANSWER = 8 * 1024 * 1024
+MAX_VALUES = 200_000  # in an answer or an event
 MAX_DETAIL = 2000
 PASSING = frozenset({408, 409, 425, 429, *range(500, 600)})
 CROWDED = frozenset({408, 429})
@@ -188,7 +189,7 @@ class UpstreamResponse:
 
 def _object(data: bytes) -> dict[str, Any]:
     try:
-        return parse_object(data, "the upstream's answer", max_size=MAX_ANSWER)
+        return strict_object(data, "the upstream's answer", max_size=MAX_ANSWER, max_values=MAX_VALUES)
     except NotStrict as error:
         raise UpstreamFailed(None, str(error)) from None
 

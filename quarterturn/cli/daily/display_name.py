@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -36,14 +35,14 @@ def choose(
     """Choose the name of an agent of yours, in all its versions; nobody else can have it."""
     with service_client(to, token_file) as client:
         named = client.choose_display_name(agent, name)
-    Output(as_json=as_json).result(asdict(named), _line(named))
+    Output(as_json=as_json).result(named.model_dump(), _line(named))
 
 
 def give_up(agent: Agent, to: To, token_file: TokenFile = None, as_json: Json = False) -> None:
     """Show an agent of yours without a name again; the name stays reserved for you."""
     with service_client(to, token_file) as client:
         named = client.give_up_display_name(agent)
-    Output(as_json=as_json).result(asdict(named), _line(named))
+    Output(as_json=as_json).result(named.model_dump(), _line(named))
 
 
 def list_agents(to: To, token_file: TokenFile = None, as_json: Json = False) -> None:
@@ -51,7 +50,7 @@ def list_agents(to: To, token_file: TokenFile = None, as_json: Json = False) -> 
     with service_client(to, token_file) as client:
         agents = client.agents()
     lines = [_line(agent) for agent in agents] or ["You have submitted nothing yet: `quarterturn submit IMAGE`."]
-    Output(as_json=as_json).result([asdict(agent) for agent in agents], *lines)
+    Output(as_json=as_json).result([agent.model_dump() for agent in agents], *lines)
 
 
 def _line(agent: NamedAgent) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -95,7 +94,7 @@ def _shown(submission: Submission) -> tuple[dict[str, Any], str]:
     score, words = _score(submission)
     made = submission.created_at
     line = f"{submission.id}  {made:%Y-%m-%d %H:%M} UTC  {submission.set:<7}  {submission.month}  {_state(submission)}"
-    data = asdict(submission) | {"created_at": made.isoformat(), "score": score}
+    data = submission.model_dump(exclude={"created_at"}) | {"created_at": made.isoformat(), "score": score}
     return data, f"{line}  {words}".rstrip()
 
 
@@ -115,5 +114,5 @@ def _score(submission: Submission) -> tuple[dict[str, Any] | None, str]:
         words = f"success rate {rate.value:.1%} ({rate.low:.1%} to {rate.high:.1%})"
         return {"value": rate.value, "low": rate.low, "high": rate.high}, words
     if score := submission.score:
-        return asdict(score), f"{score.passed} of {score.attempted} passed"
+        return score.model_dump(), f"{score.passed} of {score.attempted} passed"
     return None, ""

@@ -1,4 +1,4 @@
-"""Client of the Docker engine: the few requests that we make. This is the one module that imports the Docker SDK.
+"""Client of the Docker engine: the few requests that we make, whose answers are read into models.
 
 Plain values go in; plain values come out, or one of our errors with one sentence in it. A restarting engine is waited
 for once: `RESTART_SECONDS` after it stopped answering, every request fails at once until the engine answers again.
@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import docker
 from docker.errors import APIError, DockerException, ImageNotFound
 from docker.errors import NotFound as Gone
 from docker.transport.unixconn import UnixHTTPConnection
@@ -29,9 +28,21 @@ from docker.utils import convert_filters
 from requests.exceptions import RequestException
 
 from sandbox.boxes.box import ExitFacts
+from sandbox.boxes.docker.answers import (
+    ContainerState,
+    CreatedContainer,
+    EngineInfo,
+    EngineVersion,
+    InspectedContainer,
+    InspectedImage,
+    ListedContainer,
+    ListedImage,
+)
 from sandbox.boxes.docker.attachment import Attachment
+from sandbox.boxes.docker.strict_client import StrictApi, StrictDocker
 from sandbox.errors import NotFound, Unavailable
 from sandbox.image_reference import ImageReference
+from sandbox.remote_document import excerpt, read_within
 
 Document = Mapping[str, Any]
 
@@ -40,6 +51,7 @@ REMOVAL_SECONDS = 30.0  # an engine that has just come back is slow to let go of
 POLL_SECONDS = 0.05
 EVENT_SECONDS = 20.0  # between two bytes of what it noted
 COPYING = 1800.0  # of an image, whose size is capped
+MAX_FILE_BYTES = 64 << 20  # of a file that is read out of a container, as a tar
 POOL = 64  # connections that are kept; each container that is attached to has one of its own
 FULL = "no space left on device"
 BROKEN = (DockerException, RequestException, OSError, Unavailable)
@@ -70,12 +82,12 @@ class Container:
     def facts(self) -> ExitFacts:
         """Say how it stands; never raises."""
         try:
-            state = self.engine.api.inspect_container(self.id)["State"]
+            state = self._state()
         except BROKEN:
             return ExitFacts(running=False, lost=True)
-        if state.get("Running") or state.get("Status") == "created":
+        if state.Running or state.Status == "created":
             return ExitFacts(running=True)
-        return ExitFacts(running=False, exit_code=state.get("ExitCode"), out_of_memory=bool(state.get("OOMKilled")))
+        return ExitFacts(running=False, exit_code=state.ExitCode, out_of_memory=state.OOMKilled)
 
     def pid(self) -> int:
         """Give the process that it is on this machine, while it runs.
@@ -84,7 +96,11 @@ class Container:
             Unavailable: the engine cannot be asked.
         """
         with asked("looking at a container"):
-            return int(self.engine.api.inspect_container(self.id)["State"]["Pid"])
+            return self._state().Pid
+
+    def _state(self) -> ContainerState:
+        document = self.engine.api.read(InspectedContainer, "GET", "/containers/{0}/json", self.id)
+        return document.State
 
     def had_too_little_memory(self, since: int) -> bool:
         """Ask for what the engine noted since then: it says so of a container only once that has ended."""
@@ -93,8 +109,7 @@ class Container:
         wanted = {"since": since, "until": until, "filters": filters}
         try:
             api = self.engine.api  # its own `events` would wait for ever
-            with api._get(api._url("/events"), params=wanted, stream=True, timeout=EVENT_SECONDS) as noted:
-                api._raise_for_status(noted)
+            with api.ask("GET", "/events", params=wanted, stream=True, timeout=EVENT_SECONDS) as noted:
                 return bool(next(noted.iter_content(1), b""))
         except BROKEN:
             return False
@@ -176,15 +191,16 @@ class Engine:
     def platform(self) -> tuple[str, str]:
         """The kind of system and of processor that it runs images of, `("linux", "amd64")` for one."""
         with asked("looking at the engine"):
-            version = self.api.version()
-        return str(version.get("Os", "linux")), str(version.get("Arch", ""))
+            version = self.api.read(EngineVersion, "GET", "/version")
+        return version.Os, version.Arch
 
     def runtimes(self) -> list[str]:
         """Name the OCI runtimes that it knows."""
         with asked("looking at the engine"):
-            return sorted(self.api.info()["Runtimes"])
+            info = self.api.read(EngineInfo, "GET", "/info")
+        return sorted(info.Runtimes)
 
-    def image(self, reference: ImageReference) -> Document:
+    def image(self, reference: ImageReference) -> InspectedImage:
         """Return what it knows of an image.
 
         Raises:
@@ -192,7 +208,7 @@ class Engine:
         """
         with asked(f"looking for the image {reference}"):
             try:
-                document: Document = self.api.inspect_image(str(reference))
+                document = self.api.read(InspectedImage, "GET", "/images/{0}/json", str(reference))
             except ImageNotFound as error:
                 raise NotFound(f"the engine has no image {reference}: build it or pull it first") from error
         return document
@@ -200,13 +216,14 @@ class Engine:
     def names(self, pattern: str) -> list[str]:
         """Give the names of images that fit a pattern."""
         with asked("looking for copies of images"):
-            images = self.api.images(filters={"reference": pattern})
-        return [name for image in images for name in image.get("RepoTags") or ()]
+            filters = {"only_ids": 0, "all": 0, "filters": convert_filters({"reference": pattern})}
+            images = self.api.read(tuple[ListedImage, ...], "GET", "/images/json", params=filters)
+        return [name for image in images for name in image.RepoTags or ()]
 
     def remove_image(self, name: ImageReference) -> None:
         """Take a name from an image, and remove it if it has no other and nothing runs from it; never raises."""
         with contextlib.suppress(*BROKEN):
-            self.api.remove_image(str(name))
+            self.api.ask("DELETE", "/images/{0}", str(name))
 
     def flatten(self, container: Container, head: bytes, name: ImageReference) -> str:
         """Make an image of the files of a container, in one layer, and give its id.
@@ -224,13 +241,10 @@ class Engine:
             api = self.api  # its own `import_image` would read the whole of it into memory
             files = itertools.chain([head], api.export(container.id))
             headers = {"Content-Type": "application/tar"}
-            response = api._post(
-                api._url("/images/create"), params=wanted, data=files, headers=headers, timeout=COPYING
-            )
-            api._raise_for_status(response)
+            response = api.ask("POST", "/images/create", params=wanted, data=files, headers=headers, timeout=COPYING)
             if "errorDetail" in response.text:
-                raise DockerException(response.text[-300:])
-        return str(self.image(name)["Id"])
+                raise DockerException(excerpt(response.text[-300:]))
+        return self.image(name).Id
 
     def create(self, config: Document) -> Container:
         """Create a container; `config` is the body of the Engine API's "Create a container".
@@ -243,7 +257,10 @@ class Engine:
         name = f"quarterturn-{secrets.token_hex(8)}"
         with asked("making a container"):
             try:
-                return Container(self, self.api.create_container_from_config(dict(config), name)["Id"])
+                made = self.api.read(
+                    CreatedContainer, "POST", "/containers/create", params={"name": name}, json=dict(config)
+                )
+                return Container(self, made.Id)
             except ImageNotFound as error:
                 raise NotFound(f"the engine has no image {config['Image']} any more: somebody removed it") from error
             except BROKEN:
@@ -253,21 +270,25 @@ class Engine:
     def labelled(self, label: str) -> list[Labelled]:
         """Find all containers that have a label."""
         with asked("looking for leftovers"):
-            containers = self.api.containers(all=True, filters={"label": label})
+            filters = {"all": 1, "filters": convert_filters({"label": label})}
+            containers = self.api.read(tuple[ListedContainer, ...], "GET", "/containers/json", params=filters)
         return [
-            Labelled(
-                Container(self, container["Id"]), container["Labels"][label], container["HostConfig"]["NetworkMode"]
-            )
+            Labelled(Container(self, container.Id), container.Labels.get(label, ""), container.HostConfig.NetworkMode)
             for container in containers
         ]
 
     def read(self, container: Container, path: str) -> bytes:
         """Read one file out of a container."""
         with asked(f"reading {path}"):
-            chunks, _ = self.api.get_archive(container.id, path)
-            with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as tar:
-                file = tar.extractfile(tar.next() or path)
-                return file.read() if file else b""
+            api = self.api  # its own `get_archive` reads a header that nobody here needs
+            with api.ask("GET", "/containers/{0}/archive", container.id, params={"path": path}, stream=True) as sent:
+                data = read_within(sent.iter_content(1 << 16), MAX_FILE_BYTES, f"the engine, asked for {path},")
+            try:
+                with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+                    file = tar.extractfile(tar.next() or path)
+                    return file.read() if file else b""
+            except (tarfile.TarError, KeyError, EOFError):
+                raise Unavailable(f"the Docker engine gave {path} as something that is no tar of a file") from None
 
     @property
     def address(self) -> str:
@@ -275,18 +296,19 @@ class Engine:
         return os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
 
     @property
-    def api(self) -> Any:
+    def api(self) -> StrictApi:
         """The SDK's client."""
         knock(self.address)
         with self._connecting:
             return self._client.api
 
     @cached_property
-    def _client(self) -> docker.DockerClient:
+    def _client(self) -> StrictDocker:
         with asked("reaching the engine"):
-            client = docker.from_env(timeout=60, max_pool_size=POOL)
+            client: Any = StrictDocker.from_env(timeout=60, max_pool_size=POOL)  # its stubs name the base
         weakref.finalize(self, client.close)
-        return client
+        made: StrictDocker = client
+        return made
 
 
 def connect_or_close(connection: UnixHTTPConnection) -> None:

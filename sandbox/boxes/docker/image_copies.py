@@ -52,7 +52,7 @@ class ImageCopies:
             return image
         name = ImageReference.parse(f"{PREFIX}{self._class}:{image.id.removeprefix('sha256:')}")
         try:
-            return replace(image, files=str(self._engine.image(name)["Id"]))
+            return replace(image, files=self._engine.image(name).Id)
         except NotFound:
             return replace(image, files=self._made(image, name))
 

@@ -7,11 +7,10 @@ decides the rest.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
 
+from sandbox.boxes.docker.answers import ImageConfig, InspectedImage
 from sandbox.boxes.docker.engine import Engine
 from sandbox.errors import Refused
 from sandbox.image_reference import ImageReference
@@ -48,20 +47,19 @@ class EngineImage:
     files: str = ""
 
     @classmethod
-    def of(cls, reference: ImageReference, document: Mapping[str, Any]) -> EngineImage:
+    def of(cls, reference: ImageReference, document: InspectedImage) -> EngineImage:
         """Take what we need from what the engine says."""
-        config = document.get("Config") or {}
-        tags = document.get("RepoTags") or ()
+        config, tags = document.Config or ImageConfig(), document.RepoTags or ()
         return cls(
             tags[0] if tags and not reference.repository else str(reference),
-            str(document["Id"]),
-            tuple(config.get("Entrypoint") or ()),
-            tuple(config.get("Cmd") or ()),
-            tuple(config.get("Volumes") or ()),
-            (str(document.get("Os") or ""), str(document.get("Architecture") or "")),
-            int(document.get("Size") or 0),
-            tuple(config.get("Env") or ()),
-            str(config.get("WorkingDir") or ""),
+            document.Id,
+            config.Entrypoint or (),
+            config.Cmd or (),
+            tuple(config.Volumes or ()),
+            (document.Os or "", document.Architecture or ""),
+            document.Size or 0,
+            config.Env or (),
+            config.WorkingDir or "",
         )
 
     def words(self, command: tuple[str, ...]) -> list[str]:

@@ -15,8 +15,9 @@ import pytest
 
 from quarterturn import client as clients
 from quarterturn.client import ApiError, Client
-from quarterturn.client.documents import submission_of
+from quarterturn.client.documents import Submission
 from quarterturn.submissions.store.requests import SubmissionRequest
+from sandbox.remote_document import InvalidAnswer, read_document
 
 from ...patience import PATIENCE
 from ..guides import ROOT, blocks, commands
@@ -220,8 +221,8 @@ def test_an_answer_that_is_none_of_ours_is_one_sentence(odd, answer):
 
 @pytest.mark.parametrize("document", [{}, {"id": "s-a", "figures": 1}])
 def test_a_document_of_another_form_is_one_sentence(document):
-    with pytest.raises(ApiError, match="another form"):
-        submission_of(document)
+    with pytest.raises(InvalidAnswer, match="another form"):
+        read_document(Submission, json.dumps(document).encode(), "the service", max_bytes=1000)
 
 
 def test_submit_says_where_it_waits(service, say):

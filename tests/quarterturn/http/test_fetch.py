@@ -9,6 +9,7 @@ import shutil
 import socket
 import threading
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -354,6 +355,7 @@ def test_an_archive_that_is_none_writes_nothing_outside_of_the_folder(fake, say,
         {"bytes": (2 << 30) + 1},
         {"sha256": "../" * 21 + "x"},
         {"sha256": None},
+        {"bytes": 1e3},
     ],
 )
 def test_a_list_of_another_form_is_refused(fake, say, change):
@@ -362,9 +364,44 @@ def test_a_list_of_another_form_is_refused(fake, say, change):
     service.listed = ReleaseArchive(**fields | change)
     said = say("fetch", url, "--to", mine)
     assert said.code == 6
-    assert "another form than this client knows" in said.sentence
+    assert "another form than is known here" in said.sentence
     assert not mine.exists()
     assert service.ranges == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ((200, b"[" * 100_000), "nested deeper than 64 levels"),
+        ((200, b'{"releases": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"), "holds more than|nested deeper"),
+        ((400, b"[" * 100_000), "answers with status 400 and no problem document"),
+        ((400, b'{"code": "invalid", "errors": 5}'), "answers with status 400 and no problem document"),
+        ((200, b'{"releases": 5}'), r"\$\.releases must be a valid (tuple|array)"),
+    ],
+    ids=["deep", "deep list", "deep problem", "errors 5", "no list"],
+)
+def test_nonsense_of_a_service_is_one_sentence(fake, say, monkeypatch, answer, says):
+    service, url, mine = fake
+    monkeypatch.setattr(service, "answer", lambda handler: send(handler, *answer))
+    said = say("fetch", url, "--to", mine)
+    assert (said.code, mine.exists()) == (6, False), said.err
+    assert re.search(says, said.sentence)
+    assert url in said.sentence
+
+
+def send(handler: BaseHTTPRequestHandler, status: int, body: bytes) -> None:
+    handler.send_response(status)
+    handler.send_header("content-length", str(len(body)))
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+def test_true_is_no_length(fake, say):
+    service, url, mine = fake
+    service.listed = replace(service.listed, bytes=True)
+    said = say("fetch", url, "--to", mine)
+    assert said.code == 6
+    assert "$.releases[0].archive.bytes must be a valid integer" in said.sentence
 
 
 def test_a_full_disk_is_one_sentence_and_keeps_the_part(fake, say, monkeypatch):
@@ -390,4 +427,4 @@ def test_the_client_reports_the_size_and_needs_no_token(fake, tmp_path):
         client.download(listed, tmp_path / "part", sizes.append)
     assert listed == service.listed
     assert sizes == sorted(sizes)
-    assert sizes[-1] == listed.bytes <= releases.MOST_ARCHIVE
+    assert sizes[-1] == listed.bytes <= releases.MAX_ARCHIVE_BYTES
