@@ -8,9 +8,8 @@ import ssl
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeAlias
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from quarterturn.launcher.package_index import Link, Machine, Pin, checked, choose, links
@@ -18,7 +17,6 @@ from quarterturn.launcher.pip_settings import PipSettings, local_path
 from quarterturn.launcher.steps import Stop
 
 ACCEPT = "application/vnd.pypi.simple.v1+html, text/html;q=0.9"
-MAX_FILE_BYTES = 1 << 30
 PATIENCE = 60.0  # seconds without an answer, where pip's settings say nothing
 
 
@@ -27,17 +25,8 @@ def this_machine() -> Machine:
     return Machine(sys.platform, platform.machine(), platform.libc_ver())
 
 
-Choose: TypeAlias = Callable[[Iterable[Link], Pin, Machine], Link | None]
-
-
-def fetch(pin: Pin, settings: PipSettings, machine: Machine, pick: Choose = choose) -> bytes:
+def fetch(pin: Pin, settings: PipSettings, machine: Machine) -> bytes:
     """Fetch the pinned wheel and check it: folders first, then the index, then the extra indexes.
-
-    Args:
-        pin: what is fetched.
-        settings: where from.
-        machine: what it is for.
-        pick: picks a wheel from those that a place offers; by default one for any Python, as uv's is.
 
     Raises:
         Stop: no place has it, none can be reached, or what came is not what the lock pins.
@@ -45,12 +34,10 @@ def fetch(pin: Pin, settings: PipSettings, machine: Machine, pick: Choose = choo
     tried: list[str] = []
     for place in _places(pin, settings):
         try:
-            chosen = pick(_offered(place, settings), pin, machine)
+            chosen = choose(_offered(place, settings), pin, machine)
             if chosen is not None:
                 return checked(_get(chosen.url, settings), chosen, pin)
             tried.append(f"{_public(place)} does not have it")
-        except Stop as stop:  # it has another file of that name; the next place may have the right one
-            tried.append(str(stop))
         except (OSError, ValueError) as error:  # urllib's own errors are among them
             tried.append(f"{_public(place)} could not be read ({getattr(error, 'reason', error)})")
     where = "; ".join(tried) or "pip's settings forbid every index and name no folder"
@@ -88,9 +75,7 @@ def _get(url: str, settings: PipSettings) -> bytes:
         secret = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         request.add_header("Authorization", "Basic " + base64.b64encode(secret.encode()).decode())
     with _opener(parts.netloc, settings).open(request, timeout=float(settings.timeout or PATIENCE)) as answer:
-        content: bytes = answer.read(MAX_FILE_BYTES + 1)
-    if len(content) > MAX_FILE_BYTES:
-        raise ValueError(f"it has more than {MAX_FILE_BYTES} bytes")
+        content: bytes = answer.read()
     return content
 
 

@@ -1,71 +1,42 @@
-"""Download of a server's archives, each by its digest: wheels from the Python index, tarballs from the npm registry.
+"""Download of a server's archives, each by its digest: wheels by pip, tarballs by npm.
 
-Nothing is unpacked and nothing of a package is read here. Wheels are fetched as the launcher fetches uv, from where
-pip's settings say; tarballs by npm, which is told names and versions alone.
+Nothing is unpacked, built or started here, and nothing that a package says is asked for. Both clients have this
+machine's settings, and are told what `python_lock` and `npm_lock` have read and written anew.
 """
 
 from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from pathlib import Path
-
-from packaging.tags import Tag, sys_tags
-from packaging.utils import InvalidWheelFilename, parse_wheel_filename
-from packaging.version import Version
 
 from quarterturn.errors import Unavailable
 from quarterturn.launcher import node
-from quarterturn.launcher.fetch import fetch, this_machine
 from quarterturn.launcher.installer import Installer
-from quarterturn.launcher.package_index import Link, Machine, Pin
+from quarterturn.launcher.steps import carry_out
 from quarterturn.servers.npm_lock import Tarball
-from quarterturn.servers.python_lock import Requirement
+from quarterturn.servers.python_lock import Requirement, text_of
 from sandbox.images.added.unpack import LIST, in_cache
 
-CONNECTIONS = 8
+REQUIREMENTS = "requirements.txt"
+QUIET = ("--quiet", "--no-input", "--disable-pip-version-check")
+WHEELS_ONLY = ("--no-deps", "--require-hashes", "--only-binary", ":all:")
 CLOSED = ("--ignore-scripts", "--git=/bin/false")
 """npm runs no script, and clones no repository: what is in one could name a program for it to run."""
 _CPUS = {"x86_64": "x64", "aarch64": "arm64", "i686": "ia32", "armv7l": "arm", "ppc64le": "ppc64"}
 
 
 def fetch_wheels(installer: Installer, requirements: Sequence[Requirement], folder: Path) -> None:
-    """Fetch the wheel of each requirement that runs here.
+    """Fetch the wheels that a lock has for this machine.
 
     Raises:
         Stop: one cannot be had.
     """
-    ranks = {tag: rank for rank, tag in enumerate(sys_tags())}
-    machine = this_machine()
-
-    def pick(links: Iterable[Link], pin: Pin, _machine: Machine) -> Link | None:
-        return best_wheel(links, pin, ranks)
-
-    def store(requirement: Requirement) -> None:
-        pin = Pin(requirement.name, requirement.version, frozenset(requirement.digests))
-        wheel = fetch(pin, installer.settings, machine, pick)
-        (folder / f"{requirement.name}-{requirement.version}.whl").write_bytes(wheel)
-
-    with ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="wheels") as pool:
-        list(pool.map(store, requirements))
-
-
-def best_wheel(links: Iterable[Link], pin: Pin, ranks: Mapping[Tag, int]) -> Link | None:
-    """Give the pinned version's wheel that suits this interpreter best, or None where no wheel does."""
-    best: tuple[int, Link] | None = None
-    for link in links:
-        try:
-            name, version, _, tags = parse_wheel_filename(link.filename)
-        except (InvalidWheelFilename, ValueError):
-            continue
-        if name != pin.name or version != Version(pin.version) or link.claimed not in {None, *pin.digests}:
-            continue
-        rank = min((ranks[tag] for tag in tags if tag in ranks), default=None)
-        if rank is not None and (best is None or rank < best[0]):
-            best = rank, link
-    return best[1] if best else None
+    (folder / REQUIREMENTS).write_text(text_of(requirements))
+    words = ("download", *QUIET, *WHEELS_ONLY, "--dest", folder, "--requirement", folder / REQUIREMENTS)
+    command = [installer.python, "-I", "-m", "pip", *words]
+    carry_out(command, f"fetching {len(requirements)} wheels", env=installer.environ, cwd=folder)
 
 
 def npm_machine() -> dict[str, str]:

@@ -171,13 +171,10 @@ def _fetch_python(installer: Installer, package: _Package, archives: Path) -> No
     if text is None:
         text = _resolved_python(installer, wanted, written, archives)
     requirements = python_lock.parse(text, what)
-    here = [requirement for requirement in requirements if requirement.applies()]
-    pinned = {requirement.name: requirement.version for requirement in here}
-    if len(pinned) < len(here):
-        raise Malformed(f"{what} pins a package twice for this machine: remove it to have it resolved again")
-    if pinned.get(canonicalize_name(package.name.partition("[")[0])) != python_lock.normalised(package.version):
+    name, version = canonicalize_name(package.name.partition("[")[0]), python_lock.normalised(package.version)
+    if not any((requirement.name, requirement.version) == (name, version) for requirement in requirements):
         raise Malformed(f"{what} does not pin {wanted}: remove it to have it resolved again, or mend the manifest")
-    fetch_wheels(installer, here, archives)
+    fetch_wheels(installer, requirements, archives)
     (package.folder / REQUIREMENTS).write_text(python_lock.text_of(requirements))
 
 

@@ -40,7 +40,7 @@ _EXTRAS = rf"\[ *{_NAME}(?: *, *{_NAME})* *\]"
 _VERSION = r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,98}"
 _TEXT = r"'[A-Za-z0-9._+ -]{0,98}'|\"[A-Za-z0-9._+ -]{0,98}\""
 _MARKER_WORDS = re.compile(
-    rf"(?: *(?:{'|'.join(VARIABLES)}|and|or|in|not +in|==|!=|<=|>=|~=|<|>|\(|\)|{_TEXT})(?![A-Za-z0-9_]))+ *"
+    rf"(?: *(?:(?:{'|'.join(VARIABLES)}|and|or|in|not +in)(?![A-Za-z0-9_])|==|!=|<=|>=|~=|<|>|\(|\)|{_TEXT}))+ *"
 )
 _REQUIREMENT = re.compile(
     rf"(?P<name>{_NAME})(?P<extras>{_EXTRAS})? *== *(?P<version>{_VERSION})(?: *;(?P<marker>[^;#\\$@]+?))?"
@@ -70,10 +70,6 @@ class Requirement:
     digests: tuple[str, ...]
     marker: str = ""
     extras: tuple[str, ...] = ()
-
-    def applies(self) -> bool:
-        """Say whether its marker holds for this interpreter, which is the boxes' one too."""
-        return not self.marker or Marker(self.marker).evaluate()
 
     def __str__(self) -> str:
         extras = f"[{','.join(self.extras)}]" if self.extras else ""
