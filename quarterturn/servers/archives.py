@@ -59,5 +59,9 @@ def fetch_tarballs(installer: Installer, tarballs: Sequence[Tarball], folder: Pa
     for tarball in tarballs:
         if not (folder / in_cache(tarball.sha512)).is_file():
             raise Unavailable(f"the registry's {tarball.spec} has another hash (integrity) than its lock pins")
-    lines = (f"{tarball.path} {tarball.spec} {tarball.sha512}\n" for tarball in tarballs)
-    (folder / LIST).write_text("".join(lines), encoding="ascii")
+    (folder / LIST).write_text(list_of(tarballs), encoding="ascii")
+
+
+def list_of(tarballs: Sequence[Tarball]) -> str:
+    """Write the list that the unpacker reads."""
+    return "".join(f"{tarball.path} {tarball.spec} {tarball.sha512}\n" for tarball in tarballs)
