@@ -42,6 +42,7 @@ REQUIREMENTS, NPM_LOCK = LOCKS
 CONSTRAINTS = "constraints.txt"
 """Beside a manifest: what pip calls constraints, for a package that says too little of what it needs (`mcp<2`)."""
 SHOWN = 600  # characters of what a client said
+_PART = ".part-"
 _NPMRC = "omit-lockfile-registry-resolved=true\n"
 
 
@@ -80,6 +81,8 @@ def install(folder: Path, server: str, package: str, version: str, source: Path 
     box.check()
     installer = Installer(ROOT, os.environ, pip_settings.read(os.environ))
     mtime = time.time_ns()
+    for left in folder.glob(f"{_PART}*"):  # of an installation that was killed
+        shutil.rmtree(left, ignore_errors=True)
     with _folder_in(folder) as archives, _folder_in(folder) as part:
         try:
             (_fetch_python if kind == "wheels" else _fetch_npm)(installer, wanted, archives)
@@ -138,7 +141,7 @@ class _Package:
 @contextmanager
 def _folder_in(folder: Path) -> Iterator[Path]:
     """Give a new folder that everybody may read, as the box's user must; what is left of it is removed."""
-    made = Path(tempfile.mkdtemp(prefix=".part-", dir=folder))
+    made = Path(tempfile.mkdtemp(prefix=_PART, dir=folder))
     made.chmod(0o755)
     try:
         yield made

@@ -173,7 +173,7 @@ def _marker(text: str | None, where: str) -> str:
         return ""
     try:
         if _MARKER_WORDS.fullmatch(text):
-            return str(Marker(text))
+            return str(Marker(text)).replace('"', "'")  # as uv writes it; no text in it has a quote
     except (InvalidMarker, RecursionError):
         pass
     raise Malformed(
