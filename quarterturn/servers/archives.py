@@ -34,8 +34,8 @@ def fetch_wheels(installer: Installer, requirements: Sequence[Requirement], fold
         Stop: one cannot be had.
     """
     (folder / REQUIREMENTS).write_text(text_of(requirements))
-    words = ("download", *QUIET, *WHEELS_ONLY, "--dest", folder, "--requirement", folder / REQUIREMENTS)
-    command = [installer.python, "-I", "-m", "pip", *words]
+    command: list[str | Path] = [installer.python, "-I", "-m", "pip", "download", *QUIET, *WHEELS_ONLY]
+    command += ["--dest", folder, "--requirement", folder / REQUIREMENTS]
     carry_out(command, f"fetching {len(requirements)} wheels", env=installer.environ, cwd=folder)
 
 
