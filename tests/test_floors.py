@@ -74,6 +74,7 @@ LAUNCHER = (
 # Programs that are started alone, inside a box or at its edge, with nothing of ours beside them.
 ALONE = (
     "sandbox.kinds.forge.backend",
+    "sandbox.images.added.unpack",
     "sandbox.images.relay.relay",
     "sandbox.images.world.init",
     "sandbox.kinds.common.backend.program",

@@ -110,21 +110,13 @@ class Installer:
             return
         say(f"installing {place} from {lock.relative_to(self.root)}")
         self.stamps.drop(step)
-        self.fill(self.venv / place, lock)
+        python = self.venv / place / "bin" / "python"
+        self.run_uv("venv", "--quiet", "--clear", "--python", self.python, python.parents[1], what=f"making {place}")
+        self._install(python, lock)
         if source:
-            python = self.venv / place / "bin" / "python"
             built = ("--no-deps", "--no-build-isolation", "--require-hashes", "--quiet", "--requirement", source)
             self.run_uv("pip", "install", "--python", python, *built, what=f"installing {source.name}")
         self.stamps.write(step, wanted)
-
-    def fill(self, folder: Path, lock: Path) -> None:
-        """Make an environment in a folder, from a lock and from wheels alone.
-
-        Raises:
-            Stop: it failed.
-        """
-        self.run_uv("venv", "--quiet", "--clear", "--python", self.python, folder, what=f"making {folder}")
-        self._install(folder / "bin" / "python", lock)
 
     def run_uv(self, *arguments: str | Path, what: str) -> str:
         """Run uv with this machine's settings.

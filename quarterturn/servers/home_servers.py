@@ -112,7 +112,7 @@ class HomeServers:
                 if (file.parent / beside).is_file():
                     shutil.copyfile(file.parent / beside, part / beside)
             shutil.copyfile(file, part / manifest.FILE)
-            install.install(part, package, version, file.parent)
+            install.install(part, name, package, version, file.parent)
             tools = _listed(make_box(), self._load(part, name))
             _refuse_names(name, tools)
             if recorded is not None and (difference := compared(recorded, tools)):
@@ -132,7 +132,7 @@ class HomeServers:
         server = self.server(name)
         folder = self._folder / name
         if self.missing(name):
-            install.install(folder, server.package, server.version)
+            install.install(folder, name, server.package, server.version)
         tools = _listed(make_box(), self._load(folder))
         _refuse_names(name, tools)
         _write_tools(folder, tools)

@@ -1,7 +1,12 @@
-"""Installer of a server's package from a hashed lock: a PyPI package in a venv of its own, or an npm package.
+"""Installer of a server's package from a hashed lock: a PyPI package with an environment of its own, or an npm package.
 
-A lock that is missing is resolved first; then the package and everything that it needs is fetched by digest, as wheels
-and without install scripts. Registries are reached by their own clients (uv, npm), with this machine's settings.
+No code of a package runs outside the box, and no option of a lock reaches a client:
+
+1. A lock that is missing is resolved from published metadata, by uv or npm, which build and run nothing.
+2. The lock is read by a strict grammar (`python_lock`, `npm_lock`), whoever wrote it.
+3. Each archive is fetched by its digest and left closed (`archives`).
+4. The archives are unpacked in the box, where Python is compiled too: no network, no home in view, not root.
+5. The files that come out are written down (`unpacked`). No process of ours imports or starts any of them.
 """
 
 from __future__ import annotations
@@ -9,19 +14,35 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+
+from packaging.utils import canonicalize_name
 
 from quarterturn.errors import Malformed, Unavailable
 from quarterturn.launcher import locks, node, pip_settings
 from quarterturn.launcher.installer import Installer
 from quarterturn.launcher.steps import Stop
+from quarterturn.servers import npm_lock, python_lock
+from quarterturn.servers.archives import CLOSED, fetch_tarballs, fetch_wheels, npm_machine
+from quarterturn.servers.unpacked import write_files
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.images.added.unpack import LIST
+from sandbox.isolation.program_copies import interpreter
 from sandbox.kinds.common.state_kind import ROOT
-from sandbox.servers.server import LOCKS, NPM, PYTHON
+from sandbox.servers.server import LOCKS, NPM, PYTHON, added_at
 
 REQUIREMENTS, NPM_LOCK = LOCKS
 CONSTRAINTS = "constraints.txt"
 """Beside a manifest: what pip calls constraints, for a package that says too little of what it needs (`mcp<2`)."""
 SHOWN = 600  # characters of what a client said
+_PART = ".part-"
 _NPMRC = "omit-lockfile-registry-resolved=true\n"
 
 
@@ -38,85 +59,151 @@ def lock_name(package: str) -> str:
     return names[registry]
 
 
-def _pinned(wanted: str) -> str:
-    """Give how a lock spells a PyPI package: normalised as PEP 503 says, and without its extras."""
-    name, _, version = wanted.partition("==")
-    return f"{re.sub(r'[-_.]+', '-', name.partition('[')[0]).lower()}=={version.lower()}"
-
-
-def _last_words(stop: Stop, folder: Path, source: Path) -> str:
-    """Give what a client said when it failed, on one line: without its marks, its log's place and our own folder."""
-    lines = [re.sub(r"^npm error( \d+)?", "", line).strip(" ^") for line in str(stop).splitlines()]
-    kept = [line for line in lines if line and "complete log" not in line and not line.startswith("Note that")]
-    return " ".join(kept).replace(str(folder), str(source))[:SHOWN]
-
-
-def install(folder: Path, package: str, version: str, source: Path | None = None) -> None:
+def install(folder: Path, server: str, package: str, version: str, source: Path | None = None) -> None:
     """Install a package into a server's folder; a lock that is there is kept to, and a missing one is written.
 
     Args:
         folder: the server's folder.
+        server: its name, which decides where a world sees it.
         package: the registry and the name.
         version: the version.
         source: where its lock was taken from, for messages.
 
     Raises:
-        Malformed: the package is from neither registry, or its lock pins another version.
+        Malformed: the package is from neither registry, its lock or its constraints are not what this reads, the lock
+            pins another version, or an archive holds what no package needs.
         Unavailable: a registry cannot be reached, or has no such package; the message has the client's last words.
+            Or of `sandbox.errors`: this machine has no bubblewrap.
     """
-    lock, name = folder / lock_name(package), package.partition(":")[2]
+    kind, place = ("wheels", PYTHON) if lock_name(package) == REQUIREMENTS else ("npm", NPM)
+    wanted = _Package(package.partition(":")[2], version, folder, source or folder)
+    box = BwrapBox(run_class="sealed")
+    box.check()
     installer = Installer(ROOT, os.environ, pip_settings.read(os.environ))
-    try:
-        shown = (source or folder) / lock.name
-        if lock.name == REQUIREMENTS:
-            _python(installer, folder, lock, f"{name}=={version}", shown)
+    mtime = time.time_ns()
+    for left in folder.glob(f"{_PART}*"):  # of an installation that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    with _folder_in(folder) as archives, _folder_in(folder) as part:
+        try:
+            (_fetch_python if kind == "wheels" else _fetch_npm)(installer, wanted, archives)
+        except (Stop, Unavailable) as error:
+            words = _last_words(error, archives, wanted.shown)
+            raise Unavailable(
+                f"{package} {version} cannot be installed: {words}; mend package or version in the manifest, or the "
+                "lock or constraints.txt beside it"
+            ) from None
+        if kind == "wheels":
+            _make_environment(part)
         else:
-            _npm(installer, folder, lock, f"{name}@{version}", shown)
-    except Stop as stop:
-        words = _last_words(stop, folder, source or folder)
-        raise Unavailable(
-            f"{package} {version} cannot be installed: {words}; mend package or version in the manifest, or the lock "
-            "or constraints.txt beside it"
-        ) from None
+            shutil.copyfile(archives / LIST, part / LIST)
+        try:
+            with box.unpacking(kind, archives, f"{added_at(server)}/{place}", mtime) as files:
+                write_files(files, part, mtime)
+        except Malformed as error:
+            raise Malformed(f"{package} {version} cannot be installed: {error}; choose another version") from None
+        shutil.rmtree(folder / place, ignore_errors=True)
+        part.rename(folder / place)
 
 
-def _python(installer: Installer, folder: Path, lock: Path, wanted: str, shown: Path) -> None:
-    constraints = folder / CONSTRAINTS
-    if not lock.is_file():
-        source = folder / "requirements.in"
-        source.write_text(f"{wanted}\n")
-        more = ("--constraints", constraints) if constraints.is_file() else ()
-        words = (*locks.OPTIONS, *locks.BARE, *more, "--output-file", lock, source)
-        installer.run_uv("pip", "compile", *words, what=f"resolving {wanted}")
-        source.unlink()
-    if not any(line.split(" ")[0] == _pinned(wanted) for line in lock.read_text().lower().splitlines()):
-        raise Malformed(f"{shown} does not pin {wanted}: remove it to have it resolved again, or mend the manifest")
-    installer.fill(folder / PYTHON, lock)
+@dataclass(frozen=True, slots=True)
+class _Package:
+    """What is installed.
+
+    Attributes:
+        name: its name in its registry, perhaps with extras.
+        version: its version.
+        folder: of the server, where its lock lies.
+        shown: where that came from, for messages.
+    """
+
+    name: str
+    version: str
+    folder: Path
+    shown: Path
+
+    def text(self, name: str) -> str | None:
+        """Read a file that may have come with the manifest.
+
+        Raises:
+            Malformed: it is larger than any lock, or no UTF-8 text.
+        """
+        file = self.folder / name
+        if not file.is_file():
+            return None
+        if file.stat().st_size > npm_lock.MAX_LOCK_BYTES:
+            raise Malformed(f"{self.shown / name} has more than {npm_lock.MAX_LOCK_BYTES} bytes, which no lock has")
+        try:
+            return file.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise Malformed(f"{self.shown / name} is not UTF-8 text") from None
 
 
-def _npm(installer: Installer, folder: Path, lock: Path, wanted: str, shown: Path) -> None:
-    place, (name, _, version) = folder / NPM, wanted.rpartition("@")
-    place.mkdir(exist_ok=True)
-    (place / ".npmrc").write_text(_NPMRC)
-    document = {"name": "quarterturn-server", "private": True, "dependencies": {name: version}}
-    (place / "package.json").write_text(json.dumps(document, indent=2) + "\n")
-    if lock.is_file():
-        (place / NPM_LOCK).write_bytes(lock.read_bytes())
-    else:
-        resolve = ("install", "--package-lock-only", *node.QUIET)
-        node.npm(installer, *resolve, cwd=place, what=f"resolving {wanted}")
-        lock.write_bytes((place / NPM_LOCK).read_bytes())
+@contextmanager
+def _folder_in(folder: Path) -> Iterator[Path]:
+    """Give a new folder that everybody may read, as the box's user must; what is left of it is removed."""
+    made = Path(tempfile.mkdtemp(prefix=_PART, dir=folder))
+    made.chmod(0o755)
     try:
-        packages = json.loads(lock.read_text())["packages"]
-        pinned = packages[f"node_modules/{name}"]["version"]
-        bare = [path for path, entry in packages.items() if path and not ({"integrity", "inBundle"} & entry.keys())]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        pinned, bare = None, []
-    if pinned != version:
-        raise Malformed(
-            f"{shown} pins version {pinned or 'none'} of {name}, and the manifest says {version}: remove it to have it "
-            "resolved again, or mend the manifest"
-        )
-    if bare:
-        raise Malformed(f"{shown} has no hash (integrity) for {bare[0]}: remove it to have it resolved again")
-    node.npm(installer, "ci", *node.QUIET, cwd=place, what=f"installing {wanted}")
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _last_words(error: Exception, folder: Path, source: Path) -> str:
+    """Give what a client said when it failed, on one line: without its marks, its log's place and our own folder."""
+    lines = [re.sub(r"^npm error( \d+)?", "", line).strip(" ^") for line in str(error).splitlines()]
+    kept = [line for line in lines if line and "complete log" not in line and not line.startswith("Note that")]
+    return " ".join(kept).replace(str(folder), str(source))[:SHOWN]
+
+
+def _make_environment(folder: Path) -> None:
+    """Make an empty environment, as `venv` does, without starting a Python: a link to the interpreter of the boxes."""
+    python = Path(interpreter())
+    (folder / "bin").mkdir()
+    (folder / "bin" / "python").symlink_to(python)
+    version = "{}.{}.{}".format(*sys.version_info)
+    settings = f"home = {python.parent}\ninclude-system-site-packages = false\nversion = {version}\n"
+    (folder / "pyvenv.cfg").write_text(settings)
+
+
+def _fetch_python(installer: Installer, package: _Package, archives: Path) -> None:
+    wanted, what = f"{package.name}=={package.version}", str(package.shown / REQUIREMENTS)
+    limits = package.text(CONSTRAINTS)
+    written = python_lock.constraints(limits, str(package.shown / CONSTRAINTS)) if limits else ""
+    text = package.text(REQUIREMENTS)
+    if text is None:
+        text = _resolved_python(installer, wanted, written, archives)
+    requirements = python_lock.parse(text, what)
+    name, version = canonicalize_name(package.name.partition("[")[0]), python_lock.normalised(package.version)
+    if not any((requirement.name, requirement.version) == (name, version) for requirement in requirements):
+        raise Malformed(f"{what} does not pin {wanted}: remove it to have it resolved again, or mend the manifest")
+    fetch_wheels(installer, requirements, archives)
+    (package.folder / REQUIREMENTS).write_text(python_lock.text_of(requirements))
+
+
+def _resolved_python(installer: Installer, wanted: str, constraints: str, folder: Path) -> str:
+    source, limits, output = (folder / name for name in ("requirements.in", CONSTRAINTS, REQUIREMENTS))
+    source.write_text(f"{wanted}\n")
+    limits.write_text(constraints)
+    words = (*locks.OPTIONS, *locks.BARE, "--constraints", limits, "--output-file", output, source)
+    installer.run_uv("pip", "compile", *words, what=f"resolving {wanted}")
+    return output.read_text()
+
+
+def _fetch_npm(installer: Installer, package: _Package, archives: Path) -> None:
+    text = package.text(NPM_LOCK)
+    if text is None:
+        text = _resolved_npm(installer, package.name, package.version, archives)
+    what = str(package.shown / NPM_LOCK)
+    tarballs = npm_lock.parse(text.encode(), package.name, package.version, npm_machine(), what)
+    fetch_tarballs(installer, tarballs, archives)
+    (package.folder / NPM_LOCK).write_text(text)
+
+
+def _resolved_npm(installer: Installer, name: str, version: str, folder: Path) -> str:
+    document = {"name": "quarterturn-server", "private": True, "dependencies": {name: version}}
+    (folder / "package.json").write_text(json.dumps(document))
+    (folder / ".npmrc").write_text(_NPMRC)
+    words = ("install", "--package-lock-only", *CLOSED, *node.QUIET)
+    node.npm(installer, *words, cwd=folder, what=f"resolving {name}@{version}")
+    return (folder / NPM_LOCK).read_text(encoding="utf-8")

@@ -100,8 +100,7 @@ IMAGES = (RELAY, SERVERS, WORLD, RULEBOOK, LLM)  # what another stands on comes 
 ADDED = "quarterturn-added"
 INSTALLED_FROM = {  # in the folder of an added server -> in its folder in the image
     "requirements.txt": "requirements.txt",
-    "package-lock.json": "npm/package-lock.json",
-    "npm/package.json": "npm/package.json",
+    "npm/npm.txt": "npm.txt",
 }
 
 
@@ -127,7 +126,8 @@ def added(servers: Path) -> ImageSource:
     """Give what the image of a world with the servers that a home has added is built from; its base is a world.
 
     Args:
-        servers: `<home>/servers`, with a folder for each server: its lock, and for an npm package `npm/package.json`.
+        servers: `<home>/servers`, with a folder for each server: `requirements.txt`, or for an npm package
+            `npm/npm.txt`; both were written by `quarterturn.servers.install`, and neither is a stranger's text.
     """
     beside = [
         (f"added/{folder.name}/{inside}", folder / name)
@@ -152,7 +152,7 @@ def ensure_added(servers: Path, reach: Reach, say: Say) -> str:
             make_base(base, say)
             with build_base(base, reach) as stages:
                 say(f"building the image {tag}")
-                _build(source, tag, world, stages)
+                _build(source, tag, world, stages, downloads="archives")
     return tag
 
 
@@ -189,9 +189,17 @@ def _build_all(images: Sequence[ImageSource], base: str, reach: Reach, say: Say)
             _build(image, tag, base, stages)
 
 
-def _build(image: ImageSource, tag: str, base: str, stages: str) -> None:
+def _build(image: ImageSource, tag: str, base: str, stages: str, downloads: str | None = None) -> None:
+    """Build an image; `downloads` is the stage after which it has no network, because it unpacks what strangers wrote.
+
+    The classic builder takes that stage from its cache the second time.
+    """
     values = {"SERVERS": image.on.tag(base)} if image.on else {"BASE": base, "BUILD_BASE": stages}
     arguments = [word for name, value in values.items() for word in ("--build-arg", f"{name}={value}")]
-    # The host's network, because the builder's own has neither a loopback proxy nor, always, a way out.
+    arguments += ["--force-rm", "--network"]
     with image.context() as folder:
-        docker("build", "--force-rm", "--network", "host", *arguments, "--tag", tag, folder, what=f"building {tag}")
+        # The host's network, because the builder's own has neither a loopback proxy nor, always, a way out.
+        if downloads is not None:
+            docker("build", *arguments, "host", "--target", downloads, folder, what=f"downloading what {tag} holds")
+        network = "host" if downloads is None else "none"
+        docker("build", *arguments, network, "--tag", tag, folder, what=f"building {tag}")

@@ -289,7 +289,10 @@ class _Gathered:
             self._folder(place, source)
         if wanted.library is not None:
             self._folder(str(wanted.library), wanted.library, NOT_STANDARD)
-        self._libraries()
+        # Not for an added server's folder: `ldd` starts the loader, as us, and it runs the libraries that an ELF file
+        # names as its auditors (DT_AUDIT). No world sees what would be found, either.
+        if wanted.programs:
+            self._libraries()
 
     def _file(self, path: Path) -> None:
         """Take a file, and every link on the way to it."""

@@ -91,7 +91,7 @@ def test_a_changed_lock_changes_what_stands_on_it(tmp_path: Path) -> None:
 
 
 def test_the_image_of_added_servers_follows_their_locks_and_the_world(tmp_path: Path) -> None:
-    for name in ("todo/requirements.txt", "planner/package-lock.json", "planner/npm/package.json"):
+    for name in ("todo/requirements.txt", "planner/package-lock.json", "planner/npm/npm.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
     first = added(tmp_path).tag("sha256:1")
@@ -103,10 +103,10 @@ def test_the_image_of_added_servers_follows_their_locks_and_the_world(tmp_path: 
     with added(tmp_path).context() as folder:
         assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()) == [
             "Dockerfile",
-            "added/planner/npm/package-lock.json",
-            "added/planner/npm/package.json",
+            "added/planner/npm.txt",
             "added/todo/requirements.txt",
             "node.txt",
+            "unpack.py",
         ]
     (tmp_path / "todo" / "requirements.txt").write_text("another lock")
     assert added(tmp_path).tag("sha256:1") != first

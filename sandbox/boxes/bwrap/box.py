@@ -27,7 +27,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from sandbox.boxes import place, policy
 from sandbox.boxes.box import PORT, SOCKET_NAME, ExitFacts, Program, ResourceLimits
@@ -45,6 +45,8 @@ from sandbox.world.frozen import FrozenState, Seed
 
 IMAGES = Path(__file__).parents[2] / "images"
 INIT, RELAY, SOCKETS, AGENTS = "/init.py", "/relay.py", "/gw", "/opt/agents"
+UNPACK, ARCHIVES = "/unpack.py", "/archives"
+UNPACKING = ResourceLimits(memory=1024 * 1024 * 1024, pids=16, tmpfs=0, wall=600.0)
 START_SECONDS = 20.0
 PROBE_SECONDS = 60.0
 WORLD_BACKENDS = ("git", "dovecot", "doveconf", "redis-server", "redis-check-rdb", "redis-cli")
@@ -317,6 +319,42 @@ class BwrapBox:
         made.ready()
         return made
 
+    @contextlib.contextmanager
+    def unpacking(self, kind: str, archives: Path, place: str, mtime: int) -> Iterator[BinaryIO]:
+        """Start the unpacker on downloaded archives, and give the pipe that it writes their files to, unread.
+
+        It sees that folder and its own programs, and has no network. The pipe ends with it, or with its time.
+
+        Args:
+            kind: `wheels` or `npm`; see `sandbox.images.added.unpack`.
+            archives: the folder.
+            place: where a world will see the files.
+            mtime: their time, in nanoseconds.
+        """
+        programs = self._copy("world")
+        walls = Walls(programs, uid=policy.WORLD_UID, tmpfs=UNPACKING.tmpfs, network=True)
+        walls.bind(programs.at(UNPACK), UNPACK)
+        walls.bind(archives.resolve(), ARCHIVES)
+        walls.environment(policy.world_environment({}))
+        group = cgroup.make(UNPACKING)
+        words = [interpreter(), "-I", "-S", UNPACK, kind, ARCHIVES, place, str(mtime)]
+        reading, writing = os.pipe()
+        with os.fdopen(reading, "rb") as files:
+            try:
+                command = walls.command(words, UNPACKING, group)
+                running = Running(walls, command, stdin=subprocess.DEVNULL, stdout=writing)
+            finally:
+                os.close(writing)
+            clock = threading.Timer(UNPACKING.wall, running.kill)
+            clock.start()
+            try:
+                yield files
+            finally:
+                clock.cancel()
+                running.kill()
+                if group is not None:
+                    group.remove()
+
     def _copy(self, name: str) -> Copy:
         """Give the copy of the programs that agents (and relays) or worlds read; it is made where there is none."""
         with self._copying:
@@ -393,6 +431,7 @@ class BwrapBox:
 def recipes(environments: Path) -> Mapping[str, Recipe]:
     """Say what places of each kind read of this machine, `agent` (a relay too) and `world`."""
     world = {PROGRAMS: environments / "world", **own_programs(), INIT: IMAGES / "world" / "init.py"}
+    world[UNPACK] = IMAGES / "added" / "unpack.py"
     return {
         "agent": recipe("agent", {AGENTS: environments / "agents", RELAY: IMAGES / "relay" / "relay.py"}),
         "world": recipe("world", world, WORLD_BACKENDS, WORLD_FOLDERS),

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,10 @@ command: ["{python}", -I, -m, mcp_notebook, "{state}/notes.json"]
 """
 
 
-def put(folder: Path, program: str | None = None, version: str = "1.0") -> None:
-    """Put a release of the package `mcp-notebook` onto the shelf."""
+def put(
+    folder: Path, program: str | None = None, version: str = "1.0", more: Mapping[str, str | bytes] | None = None
+) -> Path:
+    """Put a release of the package `mcp-notebook` onto the shelf; `more` are further files of its wheel."""
     info = f"mcp_notebook-{version}.dist-info"
     files = {
         "mcp_notebook/__init__.py": "",
@@ -31,9 +34,11 @@ def put(folder: Path, program: str | None = None, version: str = "1.0") -> None:
         for name, text in files.items()
     ]
     files[f"{info}/RECORD"] = "\n".join([*record, f"{info}/RECORD,,"]) + "\n"
-    with zipfile.ZipFile(folder / f"mcp_notebook-{version}-py3-none-any.whl", "w") as wheel:
-        for name, text in files.items():
-            wheel.writestr(name, text)
+    path = folder / f"mcp_notebook-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        for name, content in (files | dict(more or {})).items():
+            wheel.writestr(name, content)
+    return path
 
 
 @pytest.fixture

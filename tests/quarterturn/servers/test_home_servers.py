@@ -37,8 +37,8 @@ def tools():
 def servers(tmp_path, monkeypatch, tools):
     """Give the servers of a home, and forget them after the test."""
 
-    def installed(folder, package, version, _source=None):
-        assert (package, version) == ("pypi:mcp-board", "1.0")
+    def installed(folder, server, package, version, _source=None):
+        assert (server, package, version) == ("board", "pypi:mcp-board", "1.0")
         (folder / "requirements.txt").write_text("mcp-board==1.0 --hash=sha256:00\n")
         (folder / "python" / "bin").mkdir(parents=True, exist_ok=True)
         (folder / "python" / "bin" / "python").touch()

@@ -57,6 +57,14 @@ def test_a_program_comes_with_its_loader_and_libraries_and_nothing_else_of_the_h
     assert copy.roots[0] == "/usr"
 
 
+def test_no_loader_is_asked_about_a_folder_of_foreign_programs(tmp_path, source, monkeypatch):
+    """`ldd` has the loader run what an ELF file names as its auditors (DT_AUDIT), outside any box."""
+    shutil.copyfile("/bin/sh", source / "inner" / "library.so")
+    monkeypatch.setattr(program_copies.subprocess, "run", lambda command, **_: pytest.fail(f"it ran {command}"))
+    copy = Copies([tmp_path / "copies"], "open").get(Recipe("server-x", folders={"/opt/added/x": source}))
+    assert copy.at("/opt/added/x/inner/library.so").is_file()
+
+
 def test_nothing_in_it_is_set_user_id_and_nobody_else_may_write(tmp_path, recipe):
     copy = Copies([tmp_path / "copies"], "open").get(recipe)
     assert oct(copy.at("/opt/things/program").stat().st_mode & 0o7777) == "0o755"

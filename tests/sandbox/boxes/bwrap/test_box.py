@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.boxes import policy
 from sandbox.boxes.box import Program, ResourceLimits
+from sandbox.boxes.bwrap import box as box_module
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.errors import Refused, Unavailable
 from sandbox.isolation.program_copies import interpreter
@@ -52,6 +54,21 @@ def test_a_missing_program_is_named_with_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Unavailable, match="bwrap, setpriv, prlimit: install Debian's bubblewrap"):
         BwrapBox().check()
+
+
+def test_archives_are_unpacked_with_no_network_no_home_in_view_and_not_as_root(tmp_path, monkeypatch):
+    home = tmp_path / "home"
+    (home / "archives").mkdir(parents=True)
+    (home / "key").write_text("a key")
+    probe = home / "archives" / "probe"
+    probe.write_text(
+        f"#!/bin/sh\nid -u; test -e {home} && echo home; tail -n +3 /proc/net/dev | cut -d: -f1\n"
+        f"for place in / /archives /tmp; do touch $place/x && echo wrote $place; done 2>/dev/null; echo end\n"
+    )
+    probe.chmod(0o755)
+    monkeypatch.setattr(box_module, "interpreter", lambda: "/archives/probe")
+    with BwrapBox().unpacking("npm", home / "archives", "/opt/added/x/npm", 0) as files:
+        assert files.read().decode().split() == [str(policy.WORLD_UID), "lo", "wrote", "/tmp", "end"]
 
 
 def test_an_old_bubblewrap_is_named(monkeypatch, tmp_path):

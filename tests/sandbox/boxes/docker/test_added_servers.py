@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +12,8 @@ import pytest
 
 from quarterturn.launcher import pip_settings
 from quarterturn.launcher.images import reach
+from quarterturn.servers import npm_lock
+from quarterturn.servers.archives import list_of, npm_machine
 from sandbox.boxes.docker.box import DockerBox
 from sandbox.errors import Refused, Unavailable
 from sandbox.images.build import ensure_added
@@ -36,14 +37,13 @@ def box():
 @pytest.fixture
 def servers(tmp_path):
     """Give a home's folder of servers, one from npm and one from PyPI, as `server add` leaves it."""
-    for name, lock in (("planner", "package-lock.json"), ("todo", "requirements.txt")):
-        folder = tmp_path / name
-        (folder / "npm").mkdir(parents=True)
-        shutil.copyfile(EXAMPLES / name / lock, folder / lock)
-    needed = json.loads((tmp_path / "planner/package-lock.json").read_text())["packages"][""]
-    (tmp_path / "planner/npm/package.json").write_text(json.dumps(needed))
-    with (tmp_path / "todo/requirements.txt").open("a") as lock:
-        lock.write(f"# {secrets.token_hex(8)}\n")  # the engine cannot have the image yet
+    for folder in ("planner/npm", "todo"):
+        (tmp_path / folder).mkdir(parents=True)
+    lock = (EXAMPLES / "planner/package-lock.json").read_bytes()
+    ((name, version),) = json.loads(lock)["packages"][""]["dependencies"].items()
+    (tmp_path / "planner/npm/npm.txt").write_text(list_of(npm_lock.parse(lock, name, version, npm_machine(), "it")))
+    unique = f"# {secrets.token_hex(8)}\n"  # the engine cannot have the image yet
+    (tmp_path / "todo/requirements.txt").write_text((EXAMPLES / "todo/requirements.txt").read_text() + unique)
     return tmp_path
 
 

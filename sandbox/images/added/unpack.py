@@ -1,0 +1,247 @@
+"""Unpacker of downloaded packages: wheels and npm tarballs become files, and Python is compiled; nothing is imported.
+
+It runs where nothing can be reached, in the box or in the build of an image, because archives, metadata and sources
+come from strangers. It is started alone, with the standard library:
+
+    unpack.py wheels FOLDER PLACE MTIME [INTO]   every FOLDER/*.whl, for an environment that a world sees at PLACE
+    unpack.py npm FOLDER PLACE MTIME [INTO]      what FOLDER/npm.txt lists, from npm's cache in FOLDER
+
+It writes files on standard output, each as lengths, path and content, and ends with an empty path: the process that
+reads them has nothing to parse (`quarterturn.servers.unpacked`). In the build of an image it writes them into INTO.
+MTIME, in nanoseconds, is the time of each file, which compiled Python goes by.
+"""
+
+from __future__ import annotations
+
+import configparser
+import hashlib
+import importlib.util
+import marshal
+import os
+import re
+import stat
+import struct
+import sys
+import tarfile
+import warnings
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+HEAD = struct.Struct(">HBQ")  # bytes of the path, whether it can be executed, bytes of the content
+MAX_FILES = 100_000
+MAX_BYTES = 2 << 30
+MAX_FILE_BYTES = 256 << 20
+MAX_PATH_BYTES = 1000
+LIST = "npm.txt"  # a line for each tarball: where it goes, what npm calls it, its SHA-512 in hexadecimal
+SITE_PACKAGES = "lib/python{}.{}/site-packages".format(*sys.version_info)
+ENVIRONMENT = ("bin/python", "pyvenv.cfg")  # made by whoever lays the files out, and no package's to replace
+NAME = re.compile(r"[^/\\\x00-\x1f\x7f]{1,255}")
+ENTRY_POINT = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)([\w.]*)\s*(?:\[.*\])?")  # module:function
+SCRIPT = "#!{}\nimport sys\nfrom {} import {}\nsys.exit({}())\n"
+
+
+class File(NamedTuple):
+    """One file that comes out."""
+
+    path: str
+    content: bytes
+    executable: bool = False
+
+
+class Refused(Exception):
+    """An archive holds something that no package needs; the message names it."""
+
+
+def is_plain(path: str) -> bool:
+    """Say whether a path stays below the folder that it is joined to, on every system."""
+    try:
+        size = len(path.encode())
+    except UnicodeEncodeError:
+        return False
+    names = path.split("/")
+    return size <= MAX_PATH_BYTES and all(NAME.fullmatch(name) and name not in {".", ".."} for name in names)
+
+
+class Tally:
+    """What has come out so far: each path once, and everything counted."""
+
+    def __init__(self) -> None:
+        self._paths, self._bytes = set(ENVIRONMENT), 0
+
+    def add(self, file: File) -> None:
+        """Count a file.
+
+        Raises:
+            Refused: its path leads elsewhere or is there already, or it is one too many.
+        """
+        if not is_plain(file.path):
+            raise Refused(f"the path {file.path[:100]!r}, which leads elsewhere")
+        if file.path in self._paths:
+            raise Refused(f"{file.path[:100]!r}, which is there already")
+        self._paths.add(file.path)
+        self._bytes += len(file.content)
+        if len(self._paths) > MAX_FILES or self._bytes > MAX_BYTES:
+            raise Refused(f"more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB, with what came before it")
+
+
+def unpacked(kind: str, folder: Path, place: str, mtime: int) -> Iterator[File]:
+    """Unpack everything.
+
+    Raises:
+        Refused: an archive is damaged, or holds something that no package needs; the message names it.
+    """
+    tally = Tally()
+    for name, files in archives(kind, folder, place, mtime):
+        try:
+            for file in files:
+                tally.add(file)
+                yield file
+        except Refused as error:
+            raise Refused(f"{name} holds {error}") from None
+        except Exception as error:  # whatever a damaged archive makes a reader raise
+            raise Refused(f"{name} cannot be unpacked ({type(error).__name__})") from None
+
+
+def archives(kind: str, folder: Path, place: str, mtime: int) -> Iterator[tuple[str, Iterator[File]]]:
+    """List the archives: what each is called, and its files."""
+    if kind == "wheels":
+        for wheel in sorted(folder.glob("*.whl")):
+            yield wheel.name, wheel_files(wheel, place, mtime)
+        return
+    for line in (folder / LIST).read_text(encoding="ascii").splitlines():
+        prefix, spec, digest = line.split()
+        yield spec, tarball_files(folder / in_cache(digest), digest, prefix)
+
+
+def in_cache(digest: str) -> str:
+    """Give where npm's cache keeps the content of a SHA-512."""
+    return f"_cacache/content-v2/sha512/{digest[:2]}/{digest[2:4]}/{digest[4:]}"
+
+
+def tarball_files(archive: Path, digest: str, prefix: str) -> Iterator[File]:
+    """Give the files of an npm tarball below `prefix`, without the folder that everything in it lies in.
+
+    Links and devices are left out, as npm leaves them out.
+    """
+    with archive.open("rb") as opened:
+        if hashlib.file_digest(opened, "sha512").hexdigest() != digest:
+            raise Refused("other bytes than its lock pins")
+        opened.seek(0)
+        with tarfile.open(fileobj=opened, mode="r:gz") as tar:
+            for member in tar:
+                inner = member.name.partition("/")[2]
+                if member.isreg() and inner:
+                    require_size(member.size)
+                    content = tar.extractfile(member)
+                    yield File(f"{prefix}/{inner}", content.read() if content else b"", bool(member.mode & 0o111))
+
+
+def wheel_files(archive: Path, place: str, mtime: int) -> Iterator[File]:
+    """Give the files of a wheel (PEP 427) below an environment, with its scripts and its modules compiled."""
+    with zipfile.ZipFile(archive) as wheel:
+        for member in wheel.infolist():
+            mode = member.external_attr >> 16
+            if member.is_dir() or "__pycache__" in member.filename.split("/"):
+                continue  # modules are compiled here, from the sources that a reader can see
+            if stat.S_IFMT(mode) not in {0, stat.S_IFREG}:
+                raise Refused(f"{member.filename[:100]!r}, which is neither a file nor a folder")
+            require_size(member.file_size)
+            content = wheel.read(member)
+            file = placed(File(member.filename, content, bool(mode & 0o111)), place)
+            if file is None:
+                continue
+            yield file
+            if file.path.startswith(f"{SITE_PACKAGES}/") and file.path.endswith(".py"):
+                yield from compiled(file, place, mtime)
+            if re.fullmatch(r"[^/]+\.dist-info/entry_points\.txt", member.filename):
+                yield from scripts(content, place)
+
+
+def require_size(size: int) -> None:
+    """Refuse a file that is too large before it is read."""
+    if size > MAX_FILE_BYTES:
+        raise Refused(f"a file of more than {MAX_FILE_BYTES >> 20} MiB")
+
+
+def placed(file: File, place: str) -> File | None:
+    """Put one file of a wheel where its scheme says; headers are left out."""
+    data = re.fullmatch(r"[^/]+\.data/([^/]+)/(.+)", file.path)
+    match data.groups() if data else ("purelib", file.path):
+        case ("purelib" | "platlib", path):
+            return file._replace(path=f"{SITE_PACKAGES}/{path}")
+        case ("scripts", path):
+            first, _, rest = file.content.partition(b"\n")
+            content = f"#!{place}/bin/python\n".encode() + rest if first.startswith(b"#!python") else file.content
+            return File(f"bin/{path}", content, executable=True)
+        case ("data", path):
+            return file._replace(path=path)
+    return None
+
+
+def scripts(text: bytes, place: str) -> Iterator[File]:
+    """Give a program for each console script that `entry_points.txt` declares."""
+    parser = configparser.ConfigParser(delimiters=("=",), interpolation=None, strict=False)
+    parser.optionxform = str  # type: ignore[assignment,method-assign] # names keep their case
+    parser.read_string(text.decode())
+    for name, target in parser.items("console_scripts") if parser.has_section("console_scripts") else ():
+        if entry := ENTRY_POINT.fullmatch(target.strip()):
+            module, function, attributes = entry.groups()
+            script = SCRIPT.format(f"{place}/bin/python", module, function, function + attributes)
+            yield File(f"bin/{name.strip()}", script.encode(), executable=True)
+
+
+def compiled(file: File, place: str, mtime: int) -> Iterator[File]:
+    """Compile a module as Python does when it is first imported; what is none is passed over."""
+    try:
+        code = marshal.dumps(compile(file.content, f"{place}/{file.path}", "exec", dont_inherit=True))
+    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
+        return  # installers pass over them as well: templates, and code for other versions
+    fields = (0, mtime // 10**9 & 0xFFFFFFFF, len(file.content) & 0xFFFFFFFF)  # PEP 552: by time and size
+    header = importlib.util.MAGIC_NUMBER + struct.pack("<III", *fields)
+    yield File(importlib.util.cache_from_source(file.path), header + code)
+
+
+def write_stream(files: Iterator[File]) -> None:
+    """Write files on standard output, and in the end why no more come, or nothing."""
+    message = b""
+    try:
+        for file in files:
+            path = file.path.encode()
+            head = HEAD.pack(len(path), file.executable, len(file.content))
+            sys.stdout.buffer.write(head + path)
+            sys.stdout.buffer.write(file.content)
+    except Refused as error:
+        message = str(error).encode("utf-8", "replace")[:MAX_PATH_BYTES]
+    sys.stdout.buffer.write(HEAD.pack(0, 0, len(message)) + message)
+    sys.stdout.buffer.flush()
+
+
+def write_folder(files: Iterator[File], folder: Path, mtime: int) -> None:
+    """Write files into a folder."""
+    for file in files:
+        target = folder / file.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("xb") as opened:
+            opened.write(file.content)
+        target.chmod(0o755 if file.executable else 0o644)
+        os.utime(target, ns=(mtime, mtime))
+
+
+def main() -> None:
+    """Unpack what the arguments name."""
+    warnings.simplefilter("ignore")  # of sources that are compiled
+    kind, folder, place, mtime, *into = sys.argv[1:]
+    files = unpacked(kind, Path(folder), place, int(mtime))
+    if not into:
+        write_stream(files)
+        return
+    try:
+        write_folder(files, Path(into[0]), int(mtime))
+    except Refused as error:
+        sys.exit(f"{place}: {error}")
+
+
+if __name__ == "__main__":
+    main()

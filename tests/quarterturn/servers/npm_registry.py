@@ -1,0 +1,84 @@
+"""npm registry on a loopback address, with packages that a test puts there; the real client installs from it."""
+
+import base64
+import hashlib
+import io
+import json
+import tarfile
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote
+
+import pytest
+
+SERVER = """\
+const lines = require("readline").createInterface({ input: process.stdin });
+const tool = { name: "add_card", description: "Add a card.", inputSchema: { type: "object" } };
+lines.on("line", (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (id === undefined) return;
+  const result = method === "initialize"
+    ? { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "b", version: "1" } }
+    : { tools: [tool] };
+  process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result }) + "\\n");
+});
+"""
+
+
+def packed(files, links=()):
+    """Pack files as npm does; `links` are symbolic links, by name."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, target in links:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = tarfile.SYMTYPE, target
+            archive.addfile(info)
+        for name, text in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(text)
+            archive.addfile(info, io.BytesIO(text.encode()))
+    return buffer.getvalue()
+
+
+class Registry:
+    """The packages of a registry: their documents and their tarballs, by path."""
+
+    def __init__(self, address):
+        self.address, self.files = address, {}
+
+    def put(self, name, version, **fields):
+        """Put a version of a package there; give the integrity of its tarball."""
+        document = {"name": name, "version": version, **fields}
+        tarball = packed({"package/package.json": json.dumps(document), "package/index.js": SERVER})
+        integrity = "sha512-" + base64.b64encode(hashlib.sha512(tarball).digest()).decode()
+        path = f"/{name}/-/{name}-{version}.tgz"
+        document["dist"] = {"tarball": f"{self.address}{path}", "integrity": integrity}
+        whole = {"name": name, "dist-tags": {"latest": version}, "versions": {version: document}}
+        self.files |= {path: tarball, f"/{name}": json.dumps(whole).encode()}
+        return integrity
+
+
+@pytest.fixture
+def registry(monkeypatch, tmp_path):
+    """Give a registry that npm is told to use."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            content = kept.files.get(unquote(self.path))
+            self.send_response(404 if content is None else 200)
+            self.end_headers()
+            self.wfile.write(content or b"{}")
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    kept = Registry(f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("NPM_CONFIG_REGISTRY", kept.address)
+    monkeypatch.setenv("npm_config_registry", kept.address)
+    monkeypatch.setenv("npm_config_cache", str(tmp_path / "npm-cache"))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    yield kept
+    server.shutdown()
+    server.server_close()

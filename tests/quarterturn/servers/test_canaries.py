@@ -1,0 +1,111 @@
+"""Tests that no code of a package runs outside the box while its server is added: each package plants a canary.
+
+A canary lies below /tmp, which a box has for itself. So code that runs in the box leaves none that a test can see.
+"""
+
+import hashlib
+import io
+import json
+import secrets
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from sandbox.servers.registry import SERVERS
+
+from .npm_registry import registry
+from .shelf import PROGRAM, put
+
+__all__ = ["registry"]
+pytestmark = pytest.mark.box
+
+
+@pytest.fixture
+def canary():
+    """Give the path of a file that only code of a package would make."""
+    path = Path(f"/tmp/quarterturn-canary-{secrets.token_hex(8)}")
+    yield path
+    path.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def home(tmp_path, say):
+    say("init", "--home", tmp_path / "home")
+    return tmp_path / "home"
+
+
+def add(say, source, home):
+    return say("server", "add", source, "--box", "bwrap", "--home", home)
+
+
+def test_a_pth_file_of_a_wheel_takes_effect_in_the_box_alone(say, home, notebook, shelf, canary):
+    seen = f"import os, sys\nif not os.path.exists({str(canary)!r}): sys.exit('its .pth file had no effect')\n"
+    hook = f"import pathlib; pathlib.Path({str(canary)!r}).write_text('ran')\n"
+    put(shelf, seen + PROGRAM.read_text(), more={"canary.pth": hook})
+    added = add(say, notebook, home)
+    assert not canary.exists()
+    assert added.code == 0, added.err
+    assert say("server", "check", "notebook", "--box", "bwrap", "--home", home).code == 0
+    assert not canary.exists()
+
+
+def test_a_lock_that_asks_for_a_source_distribution_is_refused_and_builds_nothing(say, home, notebook, shelf, canary):
+    built = shelf / "x-1.0.tar.gz"
+    backend = f"import pathlib; pathlib.Path({str(canary)!r}).write_text('ran')\n"
+    project = "[build-system]\nrequires = []\nbuild-backend = 'backend'\nbackend-path = ['.']\n"
+    with tarfile.open(built, "w:gz") as archive:
+        for name, text in (("pyproject.toml", project), ("backend.py", backend)):
+            info = tarfile.TarInfo(f"x-1.0/{name}")
+            info.size = len(text)
+            archive.addfile(info, io.BytesIO(text.encode()))
+    pin = hashlib.sha256(next(shelf.glob("*.whl")).read_bytes()).hexdigest()
+    source = hashlib.sha256(built.read_bytes()).hexdigest()
+    (notebook / "requirements.txt").write_text(
+        f"--no-binary x\nmcp-notebook==1.0 --hash=sha256:{pin}\nx @ {built.as_uri()} --hash=sha256:{source}\n"
+    )
+    added = add(say, notebook, home)
+    assert not canary.exists()
+    assert added.code == 2
+    assert "requirements.txt, line 1" in added.err
+
+
+def test_an_npm_packages_install_script_does_not_run(say, home, tmp_path, registry, canary):
+    registry.put("mcp-board", "1.0.0", scripts={"preinstall": f"touch {canary}", "prepare": f"touch {canary}"})
+    board = board_of(tmp_path)
+    added = add(say, board, home)
+    assert added.code == 0, added.err
+    assert not canary.exists()
+    assert (home / "servers/board/npm/node_modules/mcp-board/index.js").is_file()
+    shutil.copyfile(home / "servers/board/package-lock.json", board / "package-lock.json")
+    assert say("server", "remove", "board", "--as", "ada", "--home", home).code == 0
+    SERVERS._servers.pop("board")
+    assert add(say, board, home).code == 0, "a lock that was written is one that is kept to"
+    assert not canary.exists()
+
+
+def test_an_npm_package_that_depends_on_a_git_repository_clones_nothing(say, home, tmp_path, registry, canary):
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    scripts = {"prepare": f"touch {canary}", "preinstall": f"touch {canary}"}
+    (repository / "package.json").write_text(json.dumps({"name": "x", "version": "1.0.0", "scripts": scripts}))
+    git = ("git", "-C", repository, "-c", "user.name=a", "-c", "user.email=a@example.org")
+    for words in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "-m", "x")):
+        subprocess.run([*git, *words], check=True)
+    registry.put("mcp-board", "1.0.0", dependencies={"x": f"git+file://{repository}"})
+    added = add(say, board_of(tmp_path), home)
+    assert not canary.exists()
+    assert added.code == 6, added.err
+
+
+def board_of(tmp_path):
+    """Give a folder with the manifest of a server from the npm registry."""
+    folder = tmp_path / "board"
+    folder.mkdir()
+    (folder / "server.yaml").write_text(
+        'server: board\npackage: "npm:mcp-board"\nversion: "1.0.0"\nstate: {kind: json_document, file: notes.json}\n'
+        'command: ["{node}", "{modules}/mcp-board/index.js"]\n'
+    )
+    return folder
