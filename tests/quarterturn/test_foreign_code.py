@@ -1,11 +1,9 @@
 """Tests of the threat model's table *Whose code runs where*: each row names its test, and nothing else starts code."""
 
 import ast
-import hashlib
 import json
 import os
 import re
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,6 @@ from grammars.errors import Malformed as BadGrammar
 from grammars.language.load import parse
 from quarterturn.launcher import node, pip_settings
 from quarterturn.launcher.installer import Installer
-from quarterturn.launcher.steps import Stop
 from quarterturn.pages.templates import render
 from quarterturn.tasks.convert import convert_path
 from sandbox.errors import Malformed as BadManifest
@@ -200,17 +197,3 @@ def test_an_npm_package_has_no_script_run(canary, tmp_path):
     )
     assert canary.exists(), "without that word it would run"
     canary.unlink()
-
-
-@pytest.mark.slow
-def test_a_source_package_is_not_built(canary, tmp_path):
-    archive = tmp_path / "canary-1.0.zip"
-    with zipfile.ZipFile(archive, "w") as package:
-        package.writestr("canary-1.0/setup.py", f"open({str(canary)!r}, 'w')\n")
-        package.writestr("canary-1.0/PKG-INFO", "Metadata-Version: 2.1\nName: canary\nVersion: 1.0\n")
-    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
-    lock = tmp_path / "requirements.txt"
-    lock.write_text(f"canary @ file://{archive} --hash=sha256:{digest}\n")
-    installer = Installer(ROOT, os.environ, pip_settings.read(os.environ))
-    with pytest.raises(Stop, match="Building source distributions for `canary` is disabled"):
-        installer.fill(tmp_path / "made", lock)
