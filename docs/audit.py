@@ -16,8 +16,9 @@ argument, and the lie that each step finds out:
   9. results      results were edited or left out
  10. figures      figures that nobody measured
  11. spot check   results picked for being right
- 12. consistency  history was rewritten since you kept a checkpoint
+ 12. consistency  history was rewritten, or cut short, since you kept a checkpoint
  13. full score   a part of a score is taken for the whole
+ 14. evidence     an accusation of a submitter was made up
 
 A step takes what those before it proved, and either says what it proves or shows what disagrees;
 the first failure ends the argument. A doubt does not: it is what an honest operator can have a
@@ -54,9 +55,11 @@ from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-# == Command line of the audit, for the single file `audit.py`: arguments, output and exit codes.
+# == Command line of the audit, for the single file `audit.py`: arguments, files, output and exit
+# codes.
 
 CODES = {"malformed": 2, "not-found": 3}
+MAX_EVIDENCE_BYTES = 64 << 20
 
 @contextmanager
 def _using(path, what="cannot be used"):
@@ -76,11 +79,10 @@ def read_text(path):
         return path.read_text(encoding="utf-8")
 
 def require_release(folder):
-    """Refuse a folder that was never a release; one that lacks some of its files is for the audit
-    to refuse."""
+    """Refuse a folder that is no release; one that lacks other files is for the audit to refuse."""
     if not folder.is_dir():
         raise NotFound(f"there is no release folder {folder}")
-    if not any((folder / name).exists() for name in ("manifest.json", "log")):
+    if not (folder / "manifest.json").exists():
         what = "is no release folder: there is no manifest.json in it; name one Historical-YYYY-MM"
         raise NotFound(f"{folder} {what}")
 
@@ -91,7 +93,7 @@ def read_keys(path):
         return [Verifier.parse(line).vkey for line in read_text(path).strip().split("\n")]
 
 def read_checkpoint(path):
-    """Read a checkpoint that the caller kept, from a file."""
+    """Read a checkpoint that the caller kept."""
     text = read_text(path)
     with _using(path, "holds no checkpoint"):
         Checkpoint.parse(take_apart(text)[0])
@@ -102,6 +104,31 @@ def read_policy(path):
     with _using(path, "holds no policy"):
         return Policy.parse(path.read_bytes())
 
+def read_consistency(path):
+    """Read a consistency proof as a log's service gives it: JSON with `proof`, hashes in base64."""
+    with _using(path, "holds no consistency proof"):
+        document = parse(path.read_bytes())
+        require_form("object", document, "$")
+        require_form(["text"], document.get("proof"), "$.proof")
+        return [decode_base64(part, "$.proof") for part in document["proof"]]
+
+def read_evidence(path):
+    """Read a file of evidence; whether it is any, the audit says."""
+    with _using(path, "holds no evidence"):
+        if not 0 < (size := path.stat().st_size) <= MAX_EVIDENCE_BYTES:
+            raise Malformed(f"it has {size} bytes, and evidence has 1 to {MAX_EVIDENCE_BYTES}")
+        return path.name, path.read_bytes()
+
+def read_inputs(keys, policy=None, previous=None, consistency=None, evidence=()):
+    """Read the files that an audit is given beside the release, as the arguments of `audit`."""
+    return {
+        "keys": [key for path in keys for key in read_keys(path)],
+        "policy": read_policy(policy) if policy else None,
+        "previous": read_checkpoint(previous) if previous else None,
+        "consistency": read_consistency(consistency) if consistency else None,
+        "evidence": [read_evidence(path) for path in evidence],
+    }
+
 def main(arguments=None):
     """Run the audit with command line arguments; gives the exit code."""
     about = "Check a release without trusting anybody."
@@ -110,16 +137,20 @@ def main(arguments=None):
     add("bundle", type=Path, help="a release folder, Historical-YYYY-MM")
     add("--key", type=Path, action="append", required=True, help="a file with the log's keys")
     add("--policy", type=Path, help="a tlog-policy file: the witnesses that must have cosigned")
-    add("--previous", type=Path, help="a file with an older checkpoint that you kept")
+    add("--previous", type=Path, help="a file with a checkpoint that you kept")
+    add(
+        "--consistency",
+        type=Path,
+        help="a consistency proof from the release to a newer --previous",
+    )
+    add("--evidence", type=Path, action="append", default=[], help="a file of evidence to check")
     add("--accept", type=int, action="append", default=[], help="the number of a doubt")
     add("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args(arguments)
     try:
         require_release(given.bundle)
-        keys = [key for path in given.key for key in read_keys(path)]
-        policy = read_policy(given.policy) if given.policy else None
-        previous = read_checkpoint(given.previous) if given.previous else None
-        report = audit(given.bundle, keys, previous, policy, given.accept)
+        files = given.key, given.policy, given.previous, given.consistency, given.evidence
+        report = audit(given.bundle, accepted=given.accept, **read_inputs(*files))
     except VaultError as error:
         sys.stderr.write(f"audit.py: {error}\n")
         return CODES.get(error.kind, 2)
@@ -129,12 +160,9 @@ def main(arguments=None):
 
 # == The audit of a release, which trusts nobody but the keys that its caller gives.
 
-def audit(folder, keys, previous=None, policy=None, accepted=()):
+def audit(folder, keys, previous=None, policy=None, *, accepted=(), evidence=(), consistency=None):
     """Audit a release; any defect becomes a failed step, never an exception."""
-    return audit_case(AuditState(folder, list(keys), previous, policy or Policy()), accepted)
-
-def audit_case(case, accepted=()):
-    """Take the steps with a state that has what the caller gives; they fill it."""
+    case = AuditState(folder, list(keys), previous, policy or Policy(), evidence, consistency)
     steps = []
     for number, (name, check) in enumerate(STEPS.items(), 1):
         if steps and not steps[-1].ok:
@@ -243,7 +271,8 @@ def check_checkpoints(case):
             case.times[older.size] = case.policy.open(note).witnesses
     with suppress(VaultError):  # what is no checkpoint is refused where it is compared
         kept = case.policy.open(case.previous or "")
-        case.times.setdefault(kept.checkpoint.size, kept.witnesses)
+        if kept.checkpoint.size <= case.head.size:  # a newer one says nothing of these leaves
+            case.times.setdefault(kept.checkpoint.size, kept.witnesses)
     for run in case.log.runs.values():
         says = run.open.says["checkpoint"]
         where = run.open.at("checkpoint.root")
@@ -265,17 +294,39 @@ def check_retirement(case):
     return "proved", f"{case.retired.leaf.where} retires {case.cohort} with exactly this manifest"
 
 def check_consistency(case):
-    """Check that the log extends the checkpoint that the caller kept."""
+    """Check that the checkpoint that the caller kept and the log's head are of one history."""
     if case.previous is None:
-        return "not asked", "no older checkpoint was given to compare with"
-    where = "the older checkpoint"
+        return "not asked", "no checkpoint was given to compare with"
+    where, size = "the checkpoint that was kept", case.head.size
+    with within(where):
+        is_newer = Checkpoint.parse(take_apart(case.previous)[0]).size > size
+    if is_newer:
+        return _check_newer(case, case.previous, where)
     older = _open_older(case, case.previous, where)
     agree("previous.origin", f"{where}: the origin", case.head.origin, older.origin)
-    size = case.head.size
-    require("previous.size", older.size <= size, f"{where}: the size", f"0 to {size}", older.size)
     if older.size:
         _require_root(case, older, where)
     return "proved", f"the tree of {size} leaves extends the older one of {older.size}"
+
+def _check_newer(case, note, where):
+    """Check that the log's head is the beginning of a newer checkpoint."""
+    with within(where):
+        newer, signed = open_checkpoint(note, case.verifiers)
+    agree("previous.origin", f"{where}: the origin", case.head.origin, newer.origin)
+    former = [key for _, key in case.log.keys[:-1] if key in signed.verified]
+    agree("head.key", f"{where}: the signatures", [], former)
+    size, place = case.head.size, f"{where}: the size"
+    if case.consistency is None:
+        wanted = f"0 to {size}, or a proof that the {size} leaves begin it (--consistency)"
+        case.doubt("doubt.newer", place, wanted, newer.size)
+        return "pending", f"it is of {newer.size} leaves, the release of {size}: see the doubts"
+    heads = [case.head.root, newer.root]
+    try:
+        verify_consistency(size, newer.size, *heads, case.consistency)
+    except Broken:
+        place = f"{where}: the consistency proof from {size} to {newer.size}"
+        raise disagreement("previous.proof", place, heads, [*case.consistency]) from None
+    return "proved", f"the tree of {size} leaves is the beginning of the newer one of {newer.size}"
 
 def _take(case, leaf):
     """Read a leaf; tell whether the root after it is needed. The next step says what is wrong."""
@@ -553,12 +604,9 @@ def check_figures(case):
     _require_same(case, AGGREGATE, aggregate(case.month, case.cohort, rows))
     _require_same(case, ATTESTATION, attestation(case.month, case.cohort, subjects))
     _require_same(case, README, readme(case.bundle.manifest))
-    documents = case.bundle.lines(EVIDENCE) if EVIDENCE in case.bundle.manifest["files"] else ()
-    evidence = sum(1 for _ in documents)
-    shown = f"; {evidence} lines of evidence are of their form (--evidence)" if evidence else ""
     without = f", without {len(case.broken)} broken tasks" if case.broken else ""
     figured = f"the figures of {len(rows)} runs on {case.cohort}"
-    return "proved", f"{figured} follow from the results{without}{shown}"
+    return "proved", f"{figured} follow from the results{without}"
 
 def check_spot_check(case):
     """Check that as many results were chosen to be judged again as the promised seed chooses."""
@@ -597,22 +645,6 @@ def check_full_score(case):
     case.pending = max(waiting.values())
     months = ", ".join(f"{month} pending until {until}" for month, until in waiting.items())
     return "pending", f"full scores need cohorts that are still private: {months}"
-
-STEPS = {
-    "files": check_files,
-    "checkpoint": check_head,
-    "root": check_leaves,
-    "statements": check_statements,
-    "checkpoints": check_checkpoints,
-    "retirement": check_retirement,
-    "tasks": check_tasks,
-    "runs": check_runs,
-    "results": check_results,
-    "figures": check_figures,
-    "spot check": check_spot_check,
-    "consistency": check_consistency,
-    "full score": check_full_score,
-}
 
 def _opened(case, where, line):
     run = case.log.runs[line["run"]]
@@ -697,6 +729,181 @@ def _require_same(case, name, expected):
     texts = [piece[at:].decode(errors="replace") for piece in (expected, found)]
     raise disagreement("figures.files", f"{name}: from byte {at} on", *texts)
 
+# == Audit step about evidence: what is said of a submitter follows from the release that was proved
+# before.
+
+def check_evidence(case):
+    """Check every document of evidence: the caller's, and those of the release."""
+    listed = case.bundle.manifest["files"]
+    own = case.bundle.lines(EVIDENCE) if EVIDENCE in listed else ()
+    documents = chain(_given(case.evidence), ((where, value) for where, _, value in own))
+    names = [name for name in (TASKS, WITHDRAWN) if name in listed]
+    tasks = None  # read once there is something to compare with them
+    shown = []
+    for where, document in documents:
+        if tasks is None:
+            tasks = {task["id"]: task for name in names for *_, task in case.bundle.lines(name)}
+        with within(where):
+            shown.append(f"{where}: {'; '.join(_check(case, tasks, document))}")
+    if not shown:
+        return "not asked", "there is no evidence to check"
+    return "proved", f"{len(shown)} documents of evidence hold. {'. '.join(shown)}"
+
+STEPS = {
+    "files": check_files,
+    "checkpoint": check_head,
+    "root": check_leaves,
+    "statements": check_statements,
+    "checkpoints": check_checkpoints,
+    "retirement": check_retirement,
+    "tasks": check_tasks,
+    "runs": check_runs,
+    "results": check_results,
+    "figures": check_figures,
+    "spot check": check_spot_check,
+    "consistency": check_consistency,
+    "full score": check_full_score,
+    "evidence": check_evidence,
+}
+
+def _given(files):
+    """Read the documents in the caller's files, one a line: where each stands, and its value."""
+    for name, data in files:
+        for number, line in enumerate(data.removesuffix(b"\n").split(b"\n"), 1):
+            where = f"line {number} of {name}"
+            document = parse_canonical(line, where)
+            require_form(FORMS[EVIDENCE], document, where)
+            yield where, document
+
+def _check(case, tasks, evidence):
+    """Check one document of the right form."""
+    name, cohort = evidence["task"], evidence["result"]["cohort"]
+    run, rule = case.log.runs.get(evidence["run"]), "evidence.holds"
+    if name not in tasks:
+        what = f"the release does not open task {name}: name the release of {cohort}"
+        raise Broken(what, where="the evidence: task", rule=rule)
+    if run is None or run.close is None or not run.scored:
+        what = f"the log of the release has no score of run {evidence['run']}"
+        raise Broken(what, where="the evidence: run", rule=rule)
+    submitters = {item.line["run"]: item.line["opening"]["submitter"] for item in case.runs}
+    recipients = set()
+    for number, other in case.log.runs.items():
+        if name not in other.served.get(cohort, ()):
+            continue
+        if number not in submitters:
+            what = f"the release does not open run {number}, which was shown the task"
+            raise Broken(what, where=RUNS, rule=rule)
+        recipients.add((submitters[number], other.open.says["month"]))
+    leaves = run.open.statement, run.close.statement
+    return check_accusation(evidence, tasks[name], *leaves, recipients)
+
+# == Check of an evidence document: what is said of a submitter's run, against the statements of the
+# log.
+
+_FREE = {"*text": {"from": ["text"]}}
+_NOT_SERVED = ("free", "variant_key")
+
+def check_accusation(evidence, task, opened, score, recipients):
+    """Check one evidence document; gives a sentence for each step of the argument."""
+    require_form(FORMS[EVIDENCE], evidence, "the evidence")
+    result, says, run = evidence["result"], opened.predicate, evidence["run"]
+    submitter, month = evidence["opening"]["submitter"], says["month"]
+    _same("run", run, says["run"], score.predicate["run"], result["run"])
+    _same("task", evidence["task"], task.get("id"), result["task"])
+    _require_opening("run-open", evidence["opening"], evidence["opening_salt"], opened.digest)  # 1
+    yes = [f"run {run} is one of {submitter} in {month}"]
+    bound = commitment("result", canonical(result), bytes.fromhex(evidence["salt"]))  # 2
+    proof, root = (
+        list(map(bytes.fromhex, evidence["proof"])),
+        bytes.fromhex(score.predicate["results_root"]),
+    )
+    try:
+        verify_inclusion(
+            leaf_hash(bound), evidence["position"], score.predicate["count"], proof, root
+        )
+    except Broken as error:
+        _same("inclusion proof", str(error), root)
+    yes.append(f"its result on {evidence['task']} was bound when it ended")
+    transcript = evidence["transcript"]
+    _require_opening(
+        "transcript", transcript, evidence["transcript_salt"], result["transcript"]
+    )  # 3
+    _same(
+        "number of calls",
+        result["calls"],
+        len(transcript["attempts"][-1]["calls"]) if transcript["attempts"] else 0,
+    )
+    yes.append(f"its transcript was bound with it (calls: {result['calls']})")
+    free, who = _free(evidence, task), (submitter, month)  # 4
+    _same(
+        "recipients",
+        recipients_of(evidence),
+        sorted(recipients) if "recipients" in evidence else [],
+    )  # 5
+    _same(
+        "place of its submitter among the recipients",
+        [who],
+        [other for other in recipients if other == who],
+    )
+    values = {other: _values(evidence, free, other) for other in recipients}
+    served = filled(
+        {name: part for name, part in task.items() if name not in _NOT_SERVED}, values[who]
+    )
+    _same(
+        "SHA-256 of the task as it was served", transcript["served"], sha256_hex(canonical(served))
+    )  # 6
+    _same("goal", transcript["goal"], served.get("goal"))
+    if "variant_key" not in evidence:
+        return [*yes, "the task was served alike to everybody"]
+    others = sum(shown == values[who] for shown in values.values()) - 1
+    return [
+        *yes,
+        f"it was served the variant of {submitter} in {month}, which is that of {others} other recipients",
+    ]
+
+def recipients_of(evidence):
+    """Give the recipients that an evidence document lists."""
+    return [(item["submitter"], item["month"]) for item in evidence.get("recipients", ())]
+
+def _free(evidence, task):
+    """Give the choices of a task, whose variant key the evidence has to name."""
+    require_form(_FREE, task.get("free", {}), "the task: $.free")
+    free = {name: choice["from"] for name, choice in task.get("free", {}).items()}
+    _same("list of choices", [name for name, choices in free.items() if not choices], [])
+    _same(
+        "variant key's presence",
+        "variant_key" in evidence,
+        "recipients" in evidence,
+        "variant_key" in task,
+    )
+    if "variant_key" in evidence:
+        _same(
+            "SHA-256 of the variant key",
+            sha256_hex(bytes.fromhex(evidence["variant_key"])),
+            task["variant_key"],
+        )
+    return free
+
+def _values(evidence, free, who):
+    """Give the choices that a recipient was shown."""
+    if "variant_key" not in evidence:
+        return first(free)
+    return assigned(bytes.fromhex(evidence["variant_key"]), *who, free)
+
+def _require_opening(label, payload, salt, expected):
+    _same(
+        f"{label} commitment",
+        commitment(label, canonical(payload), bytes.fromhex(salt)).hex(),
+        expected,
+    )
+
+def _same(what, found, *expected):
+    for value in expected:
+        if value != found:
+            where = f"the evidence: {what}"
+            message = f"the evidence does not hold: its {what} differs"
+            raise Broken(message, where=where, expected=value, found=found, rule="evidence.holds")
+
 # == State of a running audit: what each step found, which later steps rest on.
 
 @dataclass(frozen=True, slots=True)
@@ -722,6 +929,8 @@ class AuditState:
     keys: list[str]
     previous: str | None
     policy: Policy  # with its logs: checkpoint
+    evidence: Sequence[tuple[str, bytes]] = ()  # the name and the bytes of each file
+    consistency: Sequence[bytes] | None = None  # a proof from the head to a newer `previous`
     doubts: list[Doubt] = field(default_factory=list)
     bundle: Bundle = field(init=False)  # files
     verifiers: list[Verifier] = field(init=False)  # checkpoint
@@ -960,9 +1169,11 @@ RULES = {
     "result.totals": "the results add up to the totals that the score committed to",
     "figures.files": "the computed files are what follows from the others",
     "spot_check.chosen": "as many results are judged again as the promised seed chooses",
-    "previous.origin": "the older checkpoint is of this log",
-    "previous.size": "the older checkpoint is not newer than the release: take a newer release",
+    "previous.origin": "the checkpoint that was kept is of this log",
+    "previous.proof": "a consistency proof leads from the release to the newer checkpoint",
+    "evidence.holds": "evidence follows from the release and from what its result committed to",
     # -- doubts
+    "doubt.newer": "a checkpoint newer than the release is joined to it by a consistency proof",
     "doubt.time": "a leaf is cosigned in its month, within a day",
     "doubt.before": "a run is cosigned as opened before it has a score",
     "doubt.clock": "cosignatures of larger trees are no older; between witnesses, by five minutes",
@@ -1871,6 +2082,10 @@ def canonical(value):
     except UnicodeEncodeError as error:
         raise Malformed("canonical JSON has no form for a lone surrogate") from error
 
+def parse(data, what="the document"):
+    """Read one JSON value from UTF-8 bytes."""
+    return _parse(data, what)[0]
+
 def parse_canonical(data, what="the document"):
     """Read one JSON value and refuse bytes that are not its canonical form."""
     value, expected = _parse(data, what)
@@ -2014,6 +2229,56 @@ def verify_inclusion(leaf, index, size, proof, expected):
         what = f"{where} gives the root {computed.hex()}, so the leaf is not in the tree"
         raise Broken(what, where=where, expected=expected, found=computed)
 
+def verify_consistency(size1, size2, root1, root2, proof):
+    """Check a consistency proof (RFC 9162, section 2.1.4.2)."""
+    _require_hashes([root1, root2, *proof])
+    if not 1 <= size1 <= size2:
+        raise Broken(
+            f"a consistency proof needs 1 <= old size <= new size, not {size1} and {size2}",
+            where="the old size",
+            expected=f"1 to {size2}",
+            found=size1,
+        )
+    if size1 == size2:
+        if proof or root1 != root2:
+            raise Broken(
+                f"two roots at one size {size1}: {root1.hex()} and {root2.hex()}",
+                where=f"the root and the proof at size {size2}",
+                expected={"root": root1, "proof": []},
+                found={"root": root2, "proof": list(proof)},
+            )
+        return
+    shift = (size1 & -size1).bit_length() - 1
+    inner = ((size1 - 1) ^ (size2 - 1)).bit_length() - shift
+    border = ((size1 - 1) >> (inner + shift)).bit_count()
+    is_peak = size1 == 1 << shift
+    seed, rest = (root1, proof) if is_peak else (proof[0] if proof else b"", proof[1:])
+    if len(proof) != inner + border + (not is_peak):
+        wanted = inner + border + (not is_peak)
+        raise Broken(
+            f"a consistency proof from {size1} to {size2} has {wanted} hashes, not {len(proof)}",
+            where="the number of hashes in the consistency proof",
+            expected=wanted,
+            found=len(proof),
+        )
+    mask = (size1 - 1) >> shift
+    old = _chain_border(_chain_inner_right(seed, rest[:inner], mask), rest[inner:])
+    new = _chain_border(_chain_inner(seed, rest[:inner], mask), rest[inner:])
+    if old != root1:
+        raise Broken(
+            f"the proof gives the old root {old.hex()}, not {root1.hex()}",
+            where=f"the root at size {size1} from the consistency proof",
+            expected=root1,
+            found=old,
+        )
+    if new != root2:
+        raise Broken(
+            f"the proof gives the new root {new.hex()}, not {root2.hex()}",
+            where=f"the root at size {size2} from the consistency proof",
+            expected=root2,
+            found=new,
+        )
+
 def set_root(commitments):
     """Give the root over commitments, sorted by their bytes: of a cohort, or of all live tasks."""
     ordered = sorted(commitments)
@@ -2022,6 +2287,23 @@ def set_root(commitments):
     if len(set(ordered)) != len(ordered):
         raise Malformed("the same commitment stands twice in one set")
     return root([leaf_hash(item) for item in ordered])
+
+def _chain_inner(seed, proof, index):
+    for sibling in proof:
+        seed = sha256(b"\1" + sibling + seed if index & 1 else b"\1" + seed + sibling).digest()
+        index >>= 1
+    return seed
+
+def _chain_inner_right(seed, proof, index):
+    for level, sibling in enumerate(proof):
+        if index >> level & 1:
+            seed = node_hash(sibling, seed)
+    return seed
+
+def _chain_border(seed, proof):
+    for sibling in proof:
+        seed = sha256(b"\1" + sibling + seed).digest()
+    return seed
 
 def _require_hashes(hashes):
     if wrong := set(map(len, hashes)) - {HASH_BYTES}:
@@ -2690,6 +2972,57 @@ def signed_data(message, space):
 def _string(data):
     """Write a `string` (RFC 4251, section 5)."""
     return struct.pack(">I", len(data)) + data
+
+# == Builders of the log's leaves, one for each kind of statement.
+
+def sha256_hex(data):
+    """Hash bytes for a digest field."""
+    return hashlib.sha256(data).hexdigest()
+
+# == Task variants: derives which choice of each free parameter a submitter is shown, so that a leak
+# can be traced.
+
+KEY_SIZE = 32
+_KEY, _SEED = b"quarterturn/variant-key/v1\n", b"quarterturn/variant/v1\n"
+_MONTH = 7  # characters of YYYY-MM
+PLACEHOLDER = re.compile(r"\{\{([a-z][a-z0-9_]{0,31})\}\}")
+_SPACE = 2 ** (8 * hashlib.sha256().digest_size)
+
+def first(free):
+    """Give the base variant: the first choice of each parameter, which everybody gets if a task is
+    not traceable."""
+    return {name: choices[0] for name, choices in free.items()}
+
+def assigned(key, submitter, month, free):
+    """Give the choice of each parameter that a submitter is shown in a month."""
+    if len(key) != KEY_SIZE:
+        raise Malformed(f"A variant key has {KEY_SIZE} bytes, this one {len(key)}.")
+    if len(month) != _MONTH:
+        raise Malformed("A variant is assigned for a month, YYYY-MM.")
+    seed = hmac.digest(key, _SEED + month.encode() + b"\n" + submitter.encode(), "sha256")
+    return {name: choices[_below(len(choices), seed, name)] for name, choices in free.items()}
+
+def filled(value, values):
+    """Put values in for the placeholders of any JSON value, such as a solution of the task; others
+    stay."""
+    if isinstance(value, str):
+        return PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), value)
+    if isinstance(value, dict):
+        out = {filled(key, values): filled(part, values) for key, part in value.items()}
+        if len(out) < len(value):
+            raise Malformed("A value for a free parameter makes two keys of an object the same.")
+        return out
+    return [filled(part, values) for part in value] if isinstance(value, list) else value
+
+def _below(n, seed, name):
+    attempt, limit = 0, _SPACE - _SPACE % n
+    while True:
+        number = int.from_bytes(
+            hmac.digest(seed, attempt.to_bytes(4, "big") + name.encode(), "sha256"), "big"
+        )
+        if number < limit:
+            return number % n
+        attempt += 1
 
 if __name__ == "__main__":
     raise SystemExit(main())
