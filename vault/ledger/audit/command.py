@@ -161,8 +161,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         files = given.key, given.policy, given.previous, given.consistency, given.evidence
         report = audit(given.bundle, accepted=given.accept, **read_inputs(*files))
     except VaultError as error:
+        code = CODES.get(error.kind, 2)
         sys.stderr.write(f"audit.py: {error}\n")
-        return CODES.get(error.kind, 2)
+        if given.json:
+            sys.stdout.write(f"{json.dumps({'error': str(error), 'exit': code})}\n")
+        return code
     lines = [json.dumps(report.as_json(), sort_keys=True)] if given.json else report.lines()
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     return 0 if report.ok else 1

@@ -25,7 +25,7 @@ from vault.ledger.audit.verify import LIES
 ROOT = Path(__file__).resolve().parents[3]
 START = "vault.ledger.audit.command"
 PACKAGE, LIBRARY, FALLBACK = "cryptography", "vault.ledger.signatures.library", "vault.ledger.signatures.ed25519"
-COLUMNS = 100
+COLUMNS = 120
 READING = tuple(
     f"vault.ledger.{name}"
     for name in (

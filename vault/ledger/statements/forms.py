@@ -61,7 +61,7 @@ def parse_form(form: Form, data: bytes, where: str) -> Any:
     if id(form) not in _compiled_json:
         _compiled_json[id(form)] = form, re.compile(json_pattern(form).encode())
     if _compiled_json[id(form)][1].fullmatch(data):
-        return json.loads(data.decode())
+        return _scan(data.decode(), 0)[0]
     value = parse_canonical(data, where)
     require_form(form, value, where)
     return value
@@ -128,6 +128,7 @@ _JSON: Mapping[str, str] = {
     "natural": "(?:0|[1-9][0-9]{0,14})",
     "positive": "[1-9][0-9]{0,14}",
 }
+_scan = json.JSONDecoder().scan_once
 _compiled_json: dict[int, tuple[Form, re.Pattern[bytes]]] = {}  # by identity: a table stays
 
 

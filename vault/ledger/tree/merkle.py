@@ -47,6 +47,13 @@ def root_over(peaks: Iterable[bytes]) -> bytes:
     return tree or EMPTY_ROOT
 
 
+def add_peak(peaks: list[bytes], leaf: bytes, size: int) -> None:
+    """Append a leaf hash, the `size`th, to the roots of a tree's perfect subtrees, the largest first."""
+    while not size & 1:
+        leaf, size = node_hash(peaks.pop(), leaf), size >> 1
+    peaks.append(leaf)
+
+
 def peaks_of(hashes: Sequence[bytes]) -> Iterator[bytes]:
     """Give the roots of the perfect subtrees over leaf hashes, the smallest (right-most) first."""
     row = list(hashes)
