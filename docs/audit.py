@@ -779,13 +779,13 @@ def _given(files):
 def _check(case, tasks, evidence):
     """Check one document of the right form."""
     name, cohort = evidence["task"], evidence["result"]["cohort"]
-    run, rule = case.log.runs.get(evidence["run"]), "evidence.holds"
+    run = case.log.runs.get(evidence["run"])
     if name not in tasks:
         what = f"the release does not open task {name}: name the release of {cohort}"
-        raise Broken(what, where="the evidence: task", rule=rule)
+        raise disagreement("evidence.holds", "the evidence: task").with_message(what)
     if run is None or run.close is None or not run.scored:
         what = f"the log of the release has no score of run {evidence['run']}"
-        raise Broken(what, where="the evidence: run", rule=rule)
+        raise disagreement("evidence.holds", "the evidence: run").with_message(what)
     submitters = {item.line["run"]: item.line["opening"]["submitter"] for item in case.runs}
     recipients = set()
     for number, other in case.log.runs.items():
@@ -793,7 +793,7 @@ def _check(case, tasks, evidence):
             continue
         if number not in submitters:
             what = f"the release does not open run {number}, which was shown the task"
-            raise Broken(what, where=RUNS, rule=rule)
+            raise disagreement("evidence.holds", RUNS).with_message(what)
         recipients.add((submitters[number], other.open.says["month"]))
     leaves = run.open.statement, run.close.statement
     return check_accusation(evidence, tasks[name], *leaves, recipients)
@@ -828,7 +828,7 @@ def check_accusation(evidence, task, opened, score, recipients):
     _same("place of its submitter among the recipients", [who], [other for other in recipients if other == who])
     values = {other: _values(evidence, free, other) for other in recipients}
     served = filled({name: part for name, part in task.items() if name not in _NOT_SERVED}, values[who])
-    _same("SHA-256 of the task as it was served", transcript["served"], sha256_hex(canonical(served)))  # 6
+    _same("SHA-256 of the task as it was served", transcript["served"], sha256(canonical(served)).hexdigest())  # 6
     _same("goal", transcript["goal"], served.get("goal"))
     if "variant_key" not in evidence:
         return [*yes, "the task was served alike to everybody"]
@@ -846,7 +846,11 @@ def _free(evidence, task):
     _same("list of choices", [name for name, choices in free.items() if not choices], [])
     _same("variant key's presence", "variant_key" in evidence, "recipients" in evidence, "variant_key" in task)
     if "variant_key" in evidence:
-        _same("SHA-256 of the variant key", sha256_hex(bytes.fromhex(evidence["variant_key"])), task["variant_key"])
+        _same(
+            "SHA-256 of the variant key",
+            sha256(bytes.fromhex(evidence["variant_key"])).hexdigest(),
+            task["variant_key"],
+        )
     return free
 
 def _values(evidence, free, who):
@@ -863,7 +867,7 @@ def _same(what, found, *expected):
         if value != found:
             where = f"the evidence: {what}"
             message = f"the evidence does not hold: its {what} differs"
-            raise Broken(message, where=where, expected=value, found=found, rule="evidence.holds")
+            raise disagreement("evidence.holds", where, value, found).with_message(message)
 
 # == State of a running audit: what each step found, which later steps rest on.
 
@@ -2249,6 +2253,12 @@ def verify_consistency(size1, size2, root1, root2, proof):
     if not 1 <= size1 <= size2:
         sizes = f"1 to {size2}"
         raise Broken(f"{what} has no such trees", where="the old size", expected=sizes, found=size1)
+    if size1 == size2:
+        if proof or root1 != root2:
+            heads = {"root": root1, "proof": []}, {"root": root2, "proof": [*proof]}
+            two = f"two roots at one size {size1}: {root1.hex()} and {root2.hex()}"
+            raise Broken(two, where=what, expected=heads[0], found=heads[1])
+        return
     rest, last = size1 - 1, size2 - 1
     hashes = [root1, *proof] if size1 & rest == 0 else [*proof]
     while rest & 1:
@@ -2934,12 +2944,6 @@ def signed_data(message, space):
 def _string(data):
     """Write a `string` (RFC 4251, section 5)."""
     return struct.pack(">I", len(data)) + data
-
-# == Builders of the log's leaves, one for each kind of statement.
-
-def sha256_hex(data):
-    """Hash bytes for a digest field."""
-    return hashlib.sha256(data).hexdigest()
 
 # == Task variants: derives which choice of each free parameter a submitter is shown, so that a leak can be traced.
 

@@ -16,6 +16,7 @@ done in a transcript was dishonest is for people to judge. Pure: plain values in
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from hashlib import sha256
 from typing import Any
 
 from vault.commitment import commitment
@@ -23,7 +24,7 @@ from vault.errors import Broken
 from vault.ledger.release.contents import EVIDENCE, FORMS
 from vault.ledger.statements.forms import require_form
 from vault.ledger.statements.jcs import canonical
-from vault.ledger.statements.leaf import sha256_hex
+from vault.ledger.statements.rules import disagreement
 from vault.ledger.statements.statement import Statement
 from vault.ledger.tree.merkle import leaf_hash, verify_inclusion
 from vault.task.variant import assigned, filled, first
@@ -76,7 +77,7 @@ def check_accusation(
     _same("place of its submitter among the recipients", [who], [other for other in recipients if other == who])
     values = {other: _values(evidence, free, other) for other in recipients}
     served = filled({name: part for name, part in task.items() if name not in _NOT_SERVED}, values[who])
-    _same("SHA-256 of the task as it was served", transcript["served"], sha256_hex(canonical(served)))  # 6
+    _same("SHA-256 of the task as it was served", transcript["served"], sha256(canonical(served)).hexdigest())  # 6
     _same("goal", transcript["goal"], served.get("goal"))
     if "variant_key" not in evidence:
         return [*yes, "the task was served alike to everybody"]
@@ -96,7 +97,11 @@ def _free(evidence: Mapping[str, Any], task: Mapping[str, Any]) -> dict[str, lis
     _same("list of choices", [name for name, choices in free.items() if not choices], [])
     _same("variant key's presence", "variant_key" in evidence, "recipients" in evidence, "variant_key" in task)
     if "variant_key" in evidence:
-        _same("SHA-256 of the variant key", sha256_hex(bytes.fromhex(evidence["variant_key"])), task["variant_key"])
+        _same(
+            "SHA-256 of the variant key",
+            sha256(bytes.fromhex(evidence["variant_key"])).hexdigest(),
+            task["variant_key"],
+        )
     return free
 
 
@@ -116,4 +121,4 @@ def _same(what: str, found: Any, *expected: Any) -> None:
         if value != found:
             where = f"the evidence: {what}"
             message = f"the evidence does not hold: its {what} differs"
-            raise Broken(message, where=where, expected=value, found=found, rule="evidence.holds")
+            raise disagreement("evidence.holds", where, value, found).with_message(message)

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from vault.errors import Broken, within
+from vault.errors import within
 from vault.ledger.audit.accusation import check_accusation
 from vault.ledger.audit.audit_state import AuditState, Outcome
 from vault.ledger.release.contents import EVIDENCE, FORMS, RUNS, TASKS, WITHDRAWN
 from vault.ledger.statements.forms import parse_form
+from vault.ledger.statements.rules import disagreement
 
 
 def check_evidence(case: AuditState) -> Outcome:
@@ -47,13 +48,13 @@ def _given(files: Sequence[tuple[str, bytes]]) -> Iterator[tuple[str, Any]]:
 def _check(case: AuditState, tasks: Mapping[str, Any], evidence: Mapping[str, Any]) -> Sequence[str]:
     """Check one document of the right form."""
     name, cohort = evidence["task"], evidence["result"]["cohort"]
-    run, rule = case.log.runs.get(evidence["run"]), "evidence.holds"
+    run = case.log.runs.get(evidence["run"])
     if name not in tasks:
         what = f"the release does not open task {name}: name the release of {cohort}"
-        raise Broken(what, where="the evidence: task", rule=rule)
+        raise disagreement("evidence.holds", "the evidence: task").with_message(what)
     if run is None or run.close is None or not run.scored:
         what = f"the log of the release has no score of run {evidence['run']}"
-        raise Broken(what, where="the evidence: run", rule=rule)
+        raise disagreement("evidence.holds", "the evidence: run").with_message(what)
     submitters = {item.line["run"]: item.line["opening"]["submitter"] for item in case.runs}
     recipients = set()
     for number, other in case.log.runs.items():
@@ -61,7 +62,7 @@ def _check(case: AuditState, tasks: Mapping[str, Any], evidence: Mapping[str, An
             continue
         if number not in submitters:
             what = f"the release does not open run {number}, which was shown the task"
-            raise Broken(what, where=RUNS, rule=rule)
+            raise disagreement("evidence.holds", RUNS).with_message(what)
         recipients.add((submitters[number], other.open.says["month"]))
     leaves = run.open.statement, run.close.statement
     return check_accusation(evidence, tasks[name], *leaves, recipients)

@@ -179,6 +179,12 @@ def verify_consistency(size1: int, size2: int, root1: bytes, root2: bytes, proof
     if not 1 <= size1 <= size2:
         sizes = f"1 to {size2}"
         raise Broken(f"{what} has no such trees", where="the old size", expected=sizes, found=size1)
+    if size1 == size2:
+        if proof or root1 != root2:
+            heads = {"root": root1, "proof": []}, {"root": root2, "proof": [*proof]}
+            two = f"two roots at one size {size1}: {root1.hex()} and {root2.hex()}"
+            raise Broken(two, where=what, expected=heads[0], found=heads[1])
+        return
     rest, last = size1 - 1, size2 - 1
     hashes = [root1, *proof] if size1 & rest == 0 else [*proof]
     while rest & 1:
