@@ -750,7 +750,7 @@ def check_evidence(case):
             shown.append(f"{where}: {'; '.join(_check(case, tasks, document))}")
     if not shown:
         return "not asked", "there is no evidence to check"
-    return "proved", f"{len(shown)} documents of evidence hold. {'. '.join(shown)}"
+    return "proved", f"the evidence holds (documents: {len(shown)}). {'. '.join(shown)}"
 
 STEPS = {
     "files": check_files,

@@ -406,7 +406,7 @@ def test_evidence_holds_wherever_it_lies(agreed, accused):
     outcome = agreed(replace(given, evidence=[written(folder, "accusation.json", line * 2)]))
     assert (outcome.code, outcome.report["answer"], step_of(outcome, "evidence")["state"]) == (0, "yes", "proved")
     assert (
-        "2 documents of evidence hold. line 1 of accusation.json: run 1 is one of agent-1"
+        "the evidence holds (documents: 2). line 1 of accusation.json: run 1 is one of agent-1"
         in step_of(outcome, "evidence")["proved"]
     )
 

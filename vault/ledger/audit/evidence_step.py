@@ -34,7 +34,7 @@ def check_evidence(case: AuditState) -> Outcome:
             shown.append(f"{where}: {'; '.join(_check(case, tasks, document))}")
     if not shown:
         return "not asked", "there is no evidence to check"
-    return "proved", f"{len(shown)} documents of evidence hold. {'. '.join(shown)}"
+    return "proved", f"the evidence holds (documents: {len(shown)}). {'. '.join(shown)}"
 
 
 def _given(files: Sequence[tuple[str, bytes]]) -> Iterator[tuple[str, Any]]:

@@ -17,7 +17,7 @@ async function checkEvidence(release) {
     }
   }
   if (!shown.length) return ["there is no evidence to check", "not asked"];
-  return `${shown.length} documents of evidence hold. ${shown.join(". ")}`;
+  return `the evidence holds (documents: ${shown.length}). ${shown.join(". ")}`;
 }
 
 /** Read one document after the other. @param {Release} release */
