@@ -49,7 +49,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256, sha512
 from itertools import chain, groupby, zip_longest
 from json.encoder import encode_basestring
@@ -171,8 +171,8 @@ def audit(folder, keys, previous=None, policy=None, *, accepted=(), evidence=(),
             state, proved = check(case)
             steps.append(Step(number, name, state, proved))
         except VaultError as error:
-            rule, evidence = error.rule, error.evidence
-            steps.append(Step(number, name, "failed", "", rule, str(error), evidence))
+            detail = str(error)
+            steps.append(Step(number, name, "failed", "", error.rule, detail, error.evidence))
     head = case.times[case.head.size] if case.times else {}
     remarks = caveats(head, case.unchecked)
     return AuditReport(steps, case.doubts, accepted, case.pending, remarks)
@@ -328,7 +328,7 @@ def _check_newer(case, note, where):
         return "pending", f"it is of {newer.size} leaves, the release of {size}: see the doubts"
     heads = [case.head.root, newer.root]
     try:
-        verify_consistency(size, newer.size, *heads, case.consistency)
+        verify_consistency(size, newer.size, case.head.root, newer.root, case.consistency)
     except Broken:
         place = f"{where}: the consistency proof from {size} to {newer.size}"
         raise disagreement("previous.proof", place, heads, [*case.consistency]) from None
@@ -588,8 +588,11 @@ def check_results(case):
         agree("result.lines", f"{RESULTS}: $.run after {count} lines", opened.line["run"], number)
         rows = list(lines)
         _require_results(case, opened, rows)
-        kept = [line["result"] for *_, line in rows if line["result"]["task"] not in case.broken]
-        totals = totals_of(opened.line["run"], case.cohort, kept)
+        totals = opened.line["totals"]  # which the results give
+        if not case.broken.isdisjoint(opened.run.served[case.cohort]):
+            results = [line["result"] for *_, line in rows]
+            kept = [result for result in results if result["task"] not in case.broken]
+            totals = totals_of(opened.line["run"], case.cohort, kept)
         case.runs[place] = replace(opened, counted=totals)
         count += len(rows)
         _doubt_withdrawn(case, opened, totals)
@@ -696,9 +699,11 @@ def _require_results(case, opened, rows):
 
 def _require_result(case, where, line):
     result, name = line["result"], line["result"]["task"]
-    for key, value in (("run", line["run"]), ("cohort", case.cohort)):
-        if result[key] != value:
-            raise disagreement("result.of", f"{where}: $.result.{key}", value, result[key])
+    if result["run"] != line["run"]:
+        raise disagreement("result.of", f"{where}: $.result.run", line["run"], result["run"])
+    if result["cohort"] != case.cohort:
+        place = f"{where}: $.result.cohort"
+        raise disagreement("result.of", place, case.cohort, result["cohort"])
     if task := case.tasks.get(name) or case.withdrawn.get(name):
         wanted = [task.category, task.max_steps]
         found = [result["category"], result["max_steps"]]
@@ -2053,7 +2058,7 @@ _JSON = {
     "natural": "(?:0|[1-9][0-9]{0,14})",
     "positive": "[1-9][0-9]{0,14}",
 }
-_scan = json.JSONDecoder().scan_once
+_scan = json.JSONDecoder().raw_decode
 _compiled_json = {}  # by identity: a table stays
 
 def json_pattern(form):
@@ -2085,6 +2090,7 @@ def json_pattern(form):
 
 MAX_DEPTH = 64
 MAX_INTEGER = 2**53 - 1
+_FRACTION = re.compile(r"(?:^|[:\[,])-?[0-9]+[.eE]")  # or a text that looks so
 _WORDS = {None: "null", True: "true", False: "false"}
 
 def canonical(value):
@@ -2137,14 +2143,20 @@ def number(value):
 def _parse(data, what):
     """Read one JSON value; give it and its canonical form."""
     try:
-        value = _decode(data.decode())
-        return value, canonical(value)
+        text = data.decode()
+        value = _decode(text)
+        return value, data if _is_plain(text) and _write_plain(value) == text else canonical(value)
     except Malformed as error:
         raise Malformed(f"{what} is refused: {error}", where=what) from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise Malformed(f"{what} is not JSON: {error}", where=what) from None
     except RecursionError:
         raise Malformed(f"{what} is nested deeper than {MAX_DEPTH} levels", where=what) from None
+
+def _is_plain(text):
+    """Tell whether the standard library writes the value of a text as RFC 8785 asks."""
+    levels = text.count("[") + text.count("{")
+    return text.isascii() and levels <= MAX_DEPTH and not _FRACTION.search(text)
 
 def _write(value, depth):
     kind = type(value)
@@ -2175,14 +2187,15 @@ def _members(pairs):
     return members
 
 def _whole(digits):
-    if len(digits) > len(str(MAX_INTEGER)) + 1:
+    if len(digits) > len(str(MAX_INTEGER)) + 1 or abs(value := int(digits)) > MAX_INTEGER:
         raise Malformed("a whole number is beyond 2^53 - 1; write it as text")
-    return int(digits)
+    return value
 
 def _none(name):
     raise Malformed(f"{name} is no JSON number")
 
 _decode = json.JSONDecoder(object_pairs_hook=_members, parse_int=_whole, parse_constant=_none).decode
+_write_plain = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
 
 # == The Merkle tree of RFC 6962, section 2.1 (the same hashes as RFC 9162): roots, and strict proofs.
 
@@ -2232,17 +2245,19 @@ def verify_inclusion(leaf, index, size, proof, expected):
     _require_hashes([leaf, expected, *proof])
     inner = (index ^ (size - 1)).bit_length()
     length = inner + (index >> inner).bit_count()
-    where, count = f"the inclusion proof of leaf {index} of {size}", len(proof)
-    if not 0 <= index < size or count != length:
+    if not 0 <= index < size or len(proof) != length:
+        where, count = f"the inclusion proof of leaf {index} of {size}", len(proof)
         what = f"{where} has {length} hashes, not {count}, and there are leaves 0 to {size - 1}"
         where = f"{where}: the number of hashes"
         raise Broken(what, where=where, expected=length, found=count)
-    computed = leaf
-    for level, sibling in enumerate(proof):
-        is_right = level >= inner or index >> level & 1
-        pair = sibling + computed if is_right else computed + sibling
-        computed = sha256(b"\1" + pair).digest()  # as `node_hash`, without a call for each level
+    computed, place = leaf, index
+    for sibling in proof[:inner]:  # below it the paths of this leaf and of the last one differ
+        pair = sibling + computed if place & 1 else computed + sibling
+        computed, place = sha256(b"\1" + pair).digest(), place >> 1
+    for sibling in proof[inner:]:
+        computed = sha256(b"\1" + sibling + computed).digest()
     if computed != expected:
+        where = f"the inclusion proof of leaf {index} of {size}"
         what = f"{where} gives the root {computed.hex()}, so the leaf is not in the tree"
         raise Broken(what, where=where, expected=expected, found=computed)
 
@@ -2587,12 +2602,12 @@ class Verifier:
         name, kind, public = read_vkey(vkey)
         return cls(name, public, kind)
 
-    @property
+    @cached_property
     def key_id(self):
         """The four bytes that stand before its signatures."""
         return key_id(self.name, self.kind, self.public)
 
-    @property
+    @cached_property
     def vkey(self):
         """The key as text, to be handed to others."""
         encoded = base64.b64encode(self.kind + self.public).decode()

@@ -61,8 +61,8 @@ def audit(
     from vault.ledger.audit.command import require_release
 
     require_release(bundle)
-    given = {"evidence": evidence or (), "consistency": consistency, "log": log}
-    report = auditor(key, policy, previous, accept or (), **given)(bundle)
+    files = key, policy, previous, accept or ()
+    report = auditor(*files, evidence=evidence or (), consistency=consistency, log=log)(bundle)
     Output(as_json=as_json).result(report.as_json(), *status_lines(report), ok=report.ok)
 
 

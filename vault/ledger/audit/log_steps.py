@@ -195,7 +195,7 @@ def _check_newer(case: AuditState, note: str, where: str) -> Outcome:
         return "pending", f"it is of {newer.size} leaves, the release of {size}: see the doubts"
     heads = [case.head.root, newer.root]
     try:
-        verify_consistency(size, newer.size, *heads, case.consistency)
+        verify_consistency(size, newer.size, case.head.root, newer.root, case.consistency)
     except Broken:
         place = f"{where}: the consistency proof from {size} to {newer.size}"
         raise disagreement("previous.proof", place, heads, [*case.consistency]) from None

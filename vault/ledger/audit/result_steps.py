@@ -57,8 +57,11 @@ def check_results(case: AuditState) -> Outcome:
         agree("result.lines", f"{RESULTS}: $.run after {count} lines", opened.line["run"], number)
         rows = list(lines)
         _require_results(case, opened, rows)
-        kept = [line["result"] for *_, line in rows if line["result"]["task"] not in case.broken]
-        totals = totals_of(opened.line["run"], case.cohort, kept)
+        totals = opened.line["totals"]  # which the results give
+        if not case.broken.isdisjoint(opened.run.served[case.cohort]):
+            results = [line["result"] for *_, line in rows]
+            kept = [result for result in results if result["task"] not in case.broken]
+            totals = totals_of(opened.line["run"], case.cohort, kept)
         case.runs[place] = replace(opened, counted=totals)
         count += len(rows)
         _doubt_withdrawn(case, opened, totals)
@@ -176,9 +179,11 @@ def _require_results(case: AuditState, opened: OpenedRun, rows: Sequence[Line]) 
 
 def _require_result(case: AuditState, where: str, line: Mapping[str, Any]) -> None:
     result, name = line["result"], line["result"]["task"]
-    for key, value in (("run", line["run"]), ("cohort", case.cohort)):
-        if result[key] != value:
-            raise disagreement("result.of", f"{where}: $.result.{key}", value, result[key])
+    if result["run"] != line["run"]:
+        raise disagreement("result.of", f"{where}: $.result.run", line["run"], result["run"])
+    if result["cohort"] != case.cohort:
+        place = f"{where}: $.result.cohort"
+        raise disagreement("result.of", place, case.cohort, result["cohort"])
     if task := case.tasks.get(name) or case.withdrawn.get(name):
         wanted = [task.category, task.max_steps]
         found = [result["category"], result["max_steps"]]

@@ -100,8 +100,8 @@ def audit(
             state, proved = check(case)
             steps.append(Step(number, name, state, proved))
         except VaultError as error:
-            rule, evidence = error.rule, error.evidence
-            steps.append(Step(number, name, "failed", "", rule, str(error), evidence))
+            detail = str(error)
+            steps.append(Step(number, name, "failed", "", error.rule, detail, error.evidence))
     head = case.times[case.head.size] if case.times else {}
     remarks = caveats(head, case.unchecked)
     return AuditReport(steps, case.doubts, accepted, case.pending, remarks)

@@ -128,7 +128,7 @@ _JSON: Mapping[str, str] = {
     "natural": "(?:0|[1-9][0-9]{0,14})",
     "positive": "[1-9][0-9]{0,14}",
 }
-_scan = json.JSONDecoder().scan_once
+_scan = json.JSONDecoder().raw_decode
 _compiled_json: dict[int, tuple[Form, re.Pattern[bytes]]] = {}  # by identity: a table stays
 
 

@@ -153,17 +153,19 @@ def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes],
     _require_hashes([leaf, expected, *proof])
     inner = (index ^ (size - 1)).bit_length()
     length = inner + (index >> inner).bit_count()
-    where, count = f"the inclusion proof of leaf {index} of {size}", len(proof)
-    if not 0 <= index < size or count != length:
+    if not 0 <= index < size or len(proof) != length:
+        where, count = f"the inclusion proof of leaf {index} of {size}", len(proof)
         what = f"{where} has {length} hashes, not {count}, and there are leaves 0 to {size - 1}"
         where = f"{where}: the number of hashes"
         raise Broken(what, where=where, expected=length, found=count)
-    computed = leaf
-    for level, sibling in enumerate(proof):
-        is_right = level >= inner or index >> level & 1
-        pair = sibling + computed if is_right else computed + sibling
-        computed = sha256(b"\1" + pair).digest()  # as `node_hash`, without a call for each level
+    computed, place = leaf, index
+    for sibling in proof[:inner]:  # below it the paths of this leaf and of the last one differ
+        pair = sibling + computed if place & 1 else computed + sibling
+        computed, place = sha256(b"\1" + pair).digest(), place >> 1
+    for sibling in proof[inner:]:
+        computed = sha256(b"\1" + sibling + computed).digest()
     if computed != expected:
+        where = f"the inclusion proof of leaf {index} of {size}"
         what = f"{where} gives the root {computed.hex()}, so the leaf is not in the tree"
         raise Broken(what, where=where, expected=expected, found=computed)
 
