@@ -251,9 +251,12 @@ def test_what_is_given_beside_the_release_and_cannot_be_used(agreed, tmp_path):
         *(replace(good, consistency=path) for path in (nonsense, empty, binary, written(tmp_path, "list", "[]"))),
         replace(good, consistency=written(tmp_path, "text", '{"proof":["no base64"]}')),
         replace(good, evidence=[empty]),
+        *(replace(good, options=["--policy", path]) for path in (nonsense, empty, binary, key)),
     ):
         assert agreed(given).code == 2, given
-    for given in (replace(good, keys=[tmp_path / "none"]), replace(good, evidence=[tmp_path / "none"])):
+    none = tmp_path / "none"
+    missing = [replace(good, options=[f"--{name}", none]) for name in ("policy", "previous", "consistency")]
+    for given in (replace(good, keys=[none]), replace(good, evidence=[none]), *missing):
         assert agreed(given).code == 3, given
     assert agreed(replace(good, keys=[key_file("key-changed"), key])).report["ok"]
 
