@@ -56,11 +56,11 @@ def check_in_page(new_tab, tmp_path, key):
     page = new_tab()
     page_url = (tmp_path / "verify.html").as_uri()
 
-    def check(folder, keys=key, older=None):
+    def check(folder, keys=key, **files):
         page.goto(page_url)
         page.fill("#key", keys)
-        if older is not None:
-            page.set_input_files("#older", older)
+        for name, path in files.items():
+            page.set_input_files(f"#{name}", path)
         page.set_input_files("#folder", folder)
         page.wait_for_selector("#steps .answer")
         return page
@@ -114,6 +114,14 @@ def test_a_refusal_shows_what_disagrees(check_in_page, good, key, tmp_path):
     step = audit(folder, [key]).failed
     assert page.locator("li.failed .evidence").all_inner_texts() == list(step.evidence.lines())
     assert step.detail in page.locator("li.failed").inner_text()
+
+
+def test_a_consistency_proof_and_evidence_are_taken_from_files(check_in_page, good, tmp_path):
+    (tmp_path / "made-up").write_text("{}\n")
+    assert title(check_in_page(good, evidence=tmp_path / "made-up")) == "No, at step 14, evidence"
+    page = check_in_page(good, proof=tmp_path / "made-up")
+    assert title(page).startswith("made-up cannot be used: $.proof must be a list")
+    assert page.locator("#steps li").count() == 0, "that is no answer about the release"
 
 
 def test_a_release_across_a_change_of_the_key_needs_both_keys(check_in_page, releases):

@@ -130,7 +130,7 @@ def test_free_names_are_of_their_pattern():
 
 
 def _lines() -> Iterator[tuple[Form, bytes]]:
-    """Give the lines and leaves of good releases with their forms."""
+    """Return the lines and leaves of good releases with their forms."""
     for release in sorted(VECTORS.glob(f"*/{RELEASE}")):
         for name in sorted(FORMS.keys() & {path.name for path in release.iterdir()}):
             yield from ((FORMS[name], line) for line in (release / name).read_bytes().splitlines())
