@@ -16,8 +16,9 @@ argument, and the lie that each step finds out:
   9. results      results were edited or left out
  10. figures      figures that nobody measured
  11. spot check   results picked for being right
- 12. consistency  history was rewritten since you kept a checkpoint
+ 12. consistency  history was rewritten, or cut short, since you kept a checkpoint
  13. full score   a part of a score is taken for the whole
+ 14. evidence     an accusation of a submitter was made up
 
 A step takes what those before it proved, and either says what it proves or shows what disagrees;
 the first failure ends the argument. A doubt does not: it is what an honest operator can have a
@@ -48,15 +49,18 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cache, cached_property
 from hashlib import sha256, sha512
 from itertools import chain, groupby, zip_longest
 from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-# == Command line of the audit, for the single file `audit.py`: arguments, output and exit codes.
+# == Command line of the audit, for the single file `audit.py`: arguments, files, output and exit codes.
 
 CODES = {"malformed": 2, "not-found": 3}
+MAX_EVIDENCE_BYTES = 64 << 20
+_PROOF = ["text"]
 
 @contextmanager
 def _using(path, what="cannot be used"):
@@ -76,22 +80,20 @@ def read_text(path):
         return path.read_text(encoding="utf-8")
 
 def require_release(folder):
-    """Refuse a folder that was never a release; one that lacks some of its files is for the audit
-    to refuse."""
+    """Refuse a folder that is no release; one that lacks other files is for the audit to refuse."""
     if not folder.is_dir():
         raise NotFound(f"there is no release folder {folder}")
-    if not any((folder / name).exists() for name in ("manifest.json", "log")):
+    if not (folder / "manifest.json").exists():
         what = "is no release folder: there is no manifest.json in it; name one Historical-YYYY-MM"
         raise NotFound(f"{folder} {what}")
 
 def read_keys(path):
-    """Read a file with a log's verifier keys, one a line: its former keys if it had any, then its
-    present one."""
+    """Read a file with a log's verifier keys, one a line: its former keys if it had any, then its present one."""
     with _using(path):
         return [Verifier.parse(line).vkey for line in read_text(path).strip().split("\n")]
 
 def read_checkpoint(path):
-    """Read a checkpoint that the caller kept, from a file."""
+    """Read a checkpoint that the caller kept."""
     text = read_text(path)
     with _using(path, "holds no checkpoint"):
         Checkpoint.parse(take_apart(text)[0])
@@ -102,6 +104,31 @@ def read_policy(path):
     with _using(path, "holds no policy"):
         return Policy.parse(path.read_bytes())
 
+def read_consistency(path):
+    """Read a consistency proof as a log's service gives it: JSON with `proof`, hashes in base64."""
+    with _using(path, "holds no consistency proof"):
+        document = parse(path.read_bytes())
+        require_form("object", document, "$")
+        require_form(_PROOF, document.get("proof"), "$.proof")
+        return [decode_base64(part, "$.proof") for part in document["proof"]]
+
+def read_evidence(path):
+    """Read a file of evidence; whether it is any, the audit says."""
+    with _using(path, "holds no evidence"):
+        if not 0 < (size := path.stat().st_size) <= MAX_EVIDENCE_BYTES:
+            raise Malformed(f"it has {size} bytes, and evidence has 1 to {MAX_EVIDENCE_BYTES}")
+        return path.name, path.read_bytes()
+
+def read_inputs(keys, policy=None, previous=None, consistency=None, evidence=()):
+    """Read the files that an audit is given beside the release, as the arguments of `audit`."""
+    return {
+        "keys": [key for path in keys for key in read_keys(path)],
+        "policy": read_policy(policy) if policy else None,
+        "previous": read_checkpoint(previous) if previous else None,
+        "consistency": read_consistency(consistency) if consistency else None,
+        "evidence": [read_evidence(path) for path in evidence],
+    }
+
 def main(arguments=None):
     """Run the audit with command line arguments; gives the exit code."""
     about = "Check a release without trusting anybody."
@@ -110,31 +137,31 @@ def main(arguments=None):
     add("bundle", type=Path, help="a release folder, Historical-YYYY-MM")
     add("--key", type=Path, action="append", required=True, help="a file with the log's keys")
     add("--policy", type=Path, help="a tlog-policy file: the witnesses that must have cosigned")
-    add("--previous", type=Path, help="a file with an older checkpoint that you kept")
+    add("--previous", type=Path, help="a file with a checkpoint that you kept")
+    add("--consistency", type=Path, help="a consistency proof from the release to a newer --previous")
+    add("--evidence", type=Path, action="append", default=[], help="a file of evidence to check")
     add("--accept", type=int, action="append", default=[], help="the number of a doubt")
     add("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args(arguments)
     try:
         require_release(given.bundle)
-        keys = [key for path in given.key for key in read_keys(path)]
-        policy = read_policy(given.policy) if given.policy else None
-        previous = read_checkpoint(given.previous) if given.previous else None
-        report = audit(given.bundle, keys, previous, policy, given.accept)
+        files = given.key, given.policy, given.previous, given.consistency, given.evidence
+        report = audit(given.bundle, accepted=given.accept, **read_inputs(*files))
     except VaultError as error:
+        code = CODES.get(error.kind, 2)
         sys.stderr.write(f"audit.py: {error}\n")
-        return CODES.get(error.kind, 2)
+        if given.json:
+            sys.stdout.write(f"{json.dumps({'error': str(error), 'exit': code})}\n")
+        return code
     lines = [json.dumps(report.as_json(), sort_keys=True)] if given.json else report.lines()
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     return 0 if report.ok else 1
 
 # == The audit of a release, which trusts nobody but the keys that its caller gives.
 
-def audit(folder, keys, previous=None, policy=None, accepted=()):
+def audit(folder, keys, previous=None, policy=None, *, accepted=(), evidence=(), consistency=None):
     """Audit a release; any defect becomes a failed step, never an exception."""
-    return audit_case(AuditState(folder, list(keys), previous, policy or Policy()), accepted)
-
-def audit_case(case, accepted=()):
-    """Take the steps with a state that has what the caller gives; they fill it."""
+    case = AuditState(folder, list(keys), previous, policy or Policy(), evidence, consistency)
     steps = []
     for number, (name, check) in enumerate(STEPS.items(), 1):
         if steps and not steps[-1].ok:
@@ -144,8 +171,8 @@ def audit_case(case, accepted=()):
             state, proved = check(case)
             steps.append(Step(number, name, state, proved))
         except VaultError as error:
-            rule, evidence = error.rule, error.evidence
-            steps.append(Step(number, name, "failed", "", rule, str(error), evidence))
+            detail = str(error)
+            steps.append(Step(number, name, "failed", "", error.rule, detail, error.evidence))
     head = case.times[case.head.size] if case.times else {}
     remarks = caveats(head, case.unchecked)
     return AuditReport(steps, case.doubts, accepted, case.pending, remarks)
@@ -197,17 +224,21 @@ def check_leaves(case):
     with suppress(VaultError):  # what is no checkpoint is refused where it is compared
         sizes.add(Checkpoint.parse(take_apart(case.previous or "")[0]).size)
     case.log, case.roots, frontier = LogState(case.head.origin), {}, Frontier()
+    peaks = []  # give the root at any size with a few hashes
     for index, width in bundles_of(size):
         path = entries_path(index, width)
         leaves = unpack_entries(case.bundle.log_file(path), width, f"{LOG}/{path}")
         for number, leaf in enumerate(leaves, index * WIDTH + 1):
-            for tile in frontier.extend([leaf_hash(leaf)]):
+            digest = leaf_hash(leaf)
+            add_peak(peaks, digest, number)
+            for tile in frontier.extend([digest]):
                 _require_tile(case, *tile)
             if _take(case, leaf) or number in sizes:
-                case.roots[number] = frontier.root()
+                case.roots[number] = root_over(reversed(peaks))
     for tile in frontier.partial_tiles():
         _require_tile(case, *tile)
-    agree("log.root", f"the root of the {size} leaves", case.head.root, frontier.root())
+    root = root_over(reversed(peaks))
+    agree("log.root", f"the root of the {size} leaves", case.head.root, root)
     case.roots[size] = case.head.root
     return "proved", f"{size} leaves give the signed root {case.head.root.hex()}"
 
@@ -228,6 +259,7 @@ def check_checkpoints(case):
     # by a run of this cohort, if one names it
     named = {run.open.says["checkpoint"]["size"]: run for run in runs}
     names = {name for name in case.bundle.log_files if name.startswith(f"{KEPT}/")}
+    is_asked = case.policy != Policy().with_logs(case.verifiers)  # else all signatures are checked
     for size in sorted(named):
         name, by = f"{KEPT}/{size}", named[size].open.name
         require("checkpoint.named", name in names, f"{LOG}/{name}", f"checkpoint of {by}")
@@ -237,13 +269,16 @@ def check_checkpoints(case):
         agree("head.origin", f"{where}: the origin", case.head.origin, older.origin)
         agree("checkpoint.root", f"{where}: the size", name, f"{KEPT}/{older.size}")
         _require_root(case, older, where)
+        if not is_asked:
+            continue
         is_own = older.size in named and case.cohort in named[older.size].served
         # of others, the witnesses may have changed since
         with within(where) if is_own else suppress(VaultError):
             case.times[older.size] = case.policy.open(note).witnesses
     with suppress(VaultError):  # what is no checkpoint is refused where it is compared
         kept = case.policy.open(case.previous or "")
-        case.times.setdefault(kept.checkpoint.size, kept.witnesses)
+        if kept.checkpoint.size <= case.head.size:  # a newer one says nothing of these leaves
+            case.times.setdefault(kept.checkpoint.size, kept.witnesses)
     for run in case.log.runs.values():
         says = run.open.says["checkpoint"]
         where = run.open.at("checkpoint.root")
@@ -265,23 +300,46 @@ def check_retirement(case):
     return "proved", f"{case.retired.leaf.where} retires {case.cohort} with exactly this manifest"
 
 def check_consistency(case):
-    """Check that the log extends the checkpoint that the caller kept."""
+    """Check that the checkpoint that the caller kept and the log's head are of one history."""
     if case.previous is None:
-        return "not asked", "no older checkpoint was given to compare with"
-    where = "the older checkpoint"
+        return "not asked", "no checkpoint was given to compare with"
+    where, size = "the checkpoint that was kept", case.head.size
+    with within(where):
+        is_newer = Checkpoint.parse(take_apart(case.previous)[0]).size > size
+    if is_newer:
+        return _check_newer(case, case.previous, where)
     older = _open_older(case, case.previous, where)
     agree("previous.origin", f"{where}: the origin", case.head.origin, older.origin)
-    size = case.head.size
-    require("previous.size", older.size <= size, f"{where}: the size", f"0 to {size}", older.size)
     if older.size:
         _require_root(case, older, where)
     return "proved", f"the tree of {size} leaves extends the older one of {older.size}"
+
+def _check_newer(case, note, where):
+    """Check that the log's head is the beginning of a newer checkpoint."""
+    with within(where):
+        newer, signed = open_checkpoint(note, case.verifiers)
+    agree("previous.origin", f"{where}: the origin", case.head.origin, newer.origin)
+    former = [key for _, key in case.log.keys[:-1] if key in signed.verified]
+    agree("head.key", f"{where}: the signatures", [], former)
+    size, place = case.head.size, f"{where}: the size"
+    if case.consistency is None:
+        wanted = f"0 to {size}, or a proof that the {size} leaves begin it (--consistency)"
+        case.doubt("doubt.newer", place, wanted, newer.size)
+        return "pending", f"it is of {newer.size} leaves, the release of {size}: see the doubts"
+    heads = [case.head.root, newer.root]
+    try:
+        verify_consistency(size, newer.size, case.head.root, newer.root, case.consistency)
+    except Broken:
+        place = f"{where}: the consistency proof from {size} to {newer.size}"
+        raise disagreement("previous.proof", place, heads, [*case.consistency]) from None
+    return "proved", f"the tree of {size} leaves is the beginning of the newer one of {newer.size}"
 
 def _take(case, leaf):
     """Read a leaf; tell whether the root after it is needed. The next step says what is wrong."""
     if case.contradiction is None:
         try:
-            return case.log.take(leaf).statement.kind == "score"
+            is_score = case.log.take(leaf).statement.kind == "score"
+            return is_score and "spot_check" in case.log.sets[-1].says
         except VaultError as error:
             case.contradiction = error
     return False
@@ -365,7 +423,7 @@ def _begin(number):
 
 # == Audit step about the tasks: they are those that were committed to before any run used them.
 
-_PLACEHOLDER = re.compile(r"\{\{([a-z][a-z0-9_]{0,31})\}\}")
+_OBJECTS = ["object"]
 _DOUBT_ONE_IN = 20  # more withdrawn tasks than this share of a cohort are a doubt
 
 def check_tasks(case):
@@ -373,10 +431,7 @@ def check_tasks(case):
     case.tasks, case.withdrawn = {}, {}
     openings = case.bundle.lines(OPENINGS)
     withdrawals = case.retired.withdrawals
-    due = [
-        {"id": i.leaf.name, "commitment": i.leaf.digest, "cause": i.leaf.says["cause"]}
-        for i in withdrawals
-    ]
+    due = [{"id": i.leaf.name, "commitment": i.leaf.digest, "cause": i.leaf.says["cause"]} for i in withdrawals]
     _require_file(case, WITHDRAWN, [item["id"] for item in due])
     for name, wanted, opened in (
         (TASKS, case.retired.leaf.says["tasks"], case.tasks),
@@ -432,20 +487,17 @@ def _open(case, says, line, opening):
 
 def _played(free, provenance, place):
     """Give calls and answer of each committed solution, with the first choice of what is free."""
-    require_form({"*text": {"from": ["text"]}}, free, f"{place}: $.free of its task")
+    require_form(FREE, free, f"{place}: $.free of its task")
     first = {name: choice["from"][0] for name, choice in free.items() if choice["from"]}
     solutions, where = provenance.get("solutions", []), f"{place}: $.provenance.solutions"
-    require_form(["object"], solutions, where)
+    require_form(_OBJECTS, solutions, where)
     played = []
     for solution in solutions:
-        require_form(["object"], calls := solution.get("calls"), f"{where}: $.calls")
-        plain = [
-            {"tool": call.get("tool"), "arguments": call.get("arguments", {})} for call in calls
-        ]
+        require_form(_OBJECTS, calls := solution.get("calls"), f"{where}: $.calls")
+        plain = [{"tool": call.get("tool"), "arguments": call.get("arguments", {})} for call in calls]
         played.append([plain, solution.get("answer")])
-    text = _PLACEHOLDER.sub(
-        lambda match: canonical(first.get(match[1], match[0])).decode()[1:-1],
-        canonical(played).decode(),
+    text = PLACEHOLDER.sub(
+        lambda match: canonical(first.get(match[1], match[0])).decode()[1:-1], canonical(played).decode()
     )
     return list(json.loads(text))
 
@@ -460,8 +512,7 @@ def _require_file(case, name, wanted):
     require("task.lines", bool(found) == bool(wanted), name, wanted, found)
 
 def _require_reserves(case):
-    """Check that each refill came from the stratum of the task that it replaced, if any was
-    left."""
+    """Check that each refill came from the stratum of the task that it replaced, if any was left."""
     strata = {name: task.stratum for name, task in (case.tasks | case.withdrawn).items()}
     for entry in case.log.sets:
         live = {task for item in entry.says["cohorts"] for task in item["tasks"]}
@@ -537,8 +588,11 @@ def check_results(case):
         agree("result.lines", f"{RESULTS}: $.run after {count} lines", opened.line["run"], number)
         rows = list(lines)
         _require_results(case, opened, rows)
-        kept = [line["result"] for *_, line in rows if line["result"]["task"] not in case.broken]
-        totals = totals_of(opened.line["run"], case.cohort, kept)
+        totals = opened.line["totals"]  # which the results give
+        if not case.broken.isdisjoint(opened.run.served[case.cohort]):
+            results = [line["result"] for *_, line in rows]
+            kept = [result for result in results if result["task"] not in case.broken]
+            totals = totals_of(opened.line["run"], case.cohort, kept)
         case.runs[place] = replace(opened, counted=totals)
         count += len(rows)
         _doubt_withdrawn(case, opened, totals)
@@ -553,12 +607,9 @@ def check_figures(case):
     _require_same(case, AGGREGATE, aggregate(case.month, case.cohort, rows))
     _require_same(case, ATTESTATION, attestation(case.month, case.cohort, subjects))
     _require_same(case, README, readme(case.bundle.manifest))
-    documents = case.bundle.lines(EVIDENCE) if EVIDENCE in case.bundle.manifest["files"] else ()
-    evidence = sum(1 for _ in documents)
-    shown = f"; {evidence} lines of evidence are of their form (--evidence)" if evidence else ""
     without = f", without {len(case.broken)} broken tasks" if case.broken else ""
     figured = f"the figures of {len(rows)} runs on {case.cohort}"
-    return "proved", f"{figured} follow from the results{without}{shown}"
+    return "proved", f"{figured} follow from the results{without}"
 
 def check_spot_check(case):
     """Check that as many results were chosen to be judged again as the promised seed chooses."""
@@ -570,9 +621,7 @@ def check_spot_check(case):
     last = max((run.close.index for run in bound if run.close), default=0)
     seed, log_root = bytes.fromhex(says["seed"]), case.roots.get(last + 1, b"")
     served = {run.open.says["run"]: chain(*run.served.values()) for run in bound}
-    marks = [
-        is_chosen(seed, log_root, run, task) for run, tasks in served.items() for task in tasks
-    ]
+    marks = [is_chosen(seed, log_root, run, task) for run, tasks in served.items() for task in tasks]
     where, chosen = case.retired.leaf.at("spot_check"), says["chosen"]
     agree("spot_check.chosen", f"{where}.chosen", sum(marks), chosen)
     judged, differed = says["judged"], says["differed"]
@@ -598,22 +647,6 @@ def check_full_score(case):
     months = ", ".join(f"{month} pending until {until}" for month, until in waiting.items())
     return "pending", f"full scores need cohorts that are still private: {months}"
 
-STEPS = {
-    "files": check_files,
-    "checkpoint": check_head,
-    "root": check_leaves,
-    "statements": check_statements,
-    "checkpoints": check_checkpoints,
-    "retirement": check_retirement,
-    "tasks": check_tasks,
-    "runs": check_runs,
-    "results": check_results,
-    "figures": check_figures,
-    "spot check": check_spot_check,
-    "consistency": check_consistency,
-    "full score": check_full_score,
-}
-
 def _opened(case, where, line):
     run = case.log.runs[line["run"]]
     leaves = [run.open.index, run.close.index if run.close else None]
@@ -625,8 +658,7 @@ def _opened(case, where, line):
     return OpenedRun(line, run)
 
 def _require_attempts(case):
-    """Check the numbers of each submitter's runs in a month, aborted ones and all tracks
-    included."""
+    """Check the numbers of each submitter's runs in a month, aborted ones and all tracks included."""
     before = defaultdict(int)
     for run in case.runs:
         opening, month = run.line["opening"], run.run.open.says["month"]
@@ -644,17 +676,19 @@ def _require_results(case, opened, rows):
     ordered = sorted(members, key=lambda task: case.log.commits[task].digest)
     where = f"{RESULTS}: the tasks of run {number}"
     agree("result.lines", where, ordered, [line["result"]["task"] for *_, line in rows])
-    last = -1
-    for where, data, line in rows:
+    last, root = -1, bytes.fromhex(score["results_root"])
+    for where, data, line in rows:  # places are written for a refusal only: a release has many lines
         _require_result(case, where, line)
-        place, last = last, line["position"]
-        require("result.lines", last > place, f"{where}: $.position", f"above {place}", last)
+        if line["position"] <= last:
+            place, wanted = f"{where}: $.position", f"above {last}"
+            raise disagreement("result.lines", place, wanted, line["position"])
+        last = line["position"]
         # the result's own bytes stand between two names of the line that are no part of it
         result = data[data.index(b'"result":') + 9 : data.rindex(b',"run":')]
         bound = leaf_hash(commitment("result", result, bytes.fromhex(line["salt"])))
-        proof, root = map(bytes.fromhex, line["proof"]), bytes.fromhex(score["results_root"])
+        proof = [bytes.fromhex(part) for part in line["proof"]]
         try:
-            verify_inclusion(bound, line["position"], score["count"], list(proof), root)
+            verify_inclusion(bound, last, score["count"], proof, root)
         except Broken as error:
             raise disagreement("result.bound", where, root, str(error)) from None
     totals = totals_of(number, case.cohort, [line["result"] for *_, line in rows])
@@ -664,20 +698,27 @@ def _require_results(case, opened, rows):
     require_opens("result.totals", "totals", opening, stated, f"{RUNS}: run {number}")
 
 def _require_result(case, where, line):
-    result = line["result"]
-    agree("result.of", f"{where}: $.result.run", line["run"], result["run"])
-    agree("result.of", f"{where}: $.result.cohort", case.cohort, result["cohort"])
-    if task := case.tasks.get(result["task"]) or case.withdrawn.get(result["task"]):
+    result, name = line["result"], line["result"]["task"]
+    if result["run"] != line["run"]:
+        raise disagreement("result.of", f"{where}: $.result.run", line["run"], result["run"])
+    if result["cohort"] != case.cohort:
+        place = f"{where}: $.result.cohort"
+        raise disagreement("result.of", place, case.cohort, result["cohort"])
+    if task := case.tasks.get(name) or case.withdrawn.get(name):
         wanted = [task.category, task.max_steps]
         found = [result["category"], result["max_steps"]]
-        agree("result.of", f"{where}: $.result.category and $.result.max_steps", wanted, found)
-    calls, unlisted = result["calls"], result["unlisted"]
-    if result["passed"]:
-        agree("result.passed", f"{where}: $.result.verdict", "true", result["verdict"])
-        most = result["max_steps"]
-        require("result.passed", calls <= most, f"{where}: $.result.calls", f"0 to {most}", calls)
-    where, most = f"{where}: $.result.unlisted", f"0 to {calls}"
-    require("result.calls", unlisted <= calls, where, most, unlisted)
+        if wanted != found:
+            place = f"{where}: $.result.category and $.result.max_steps"
+            raise disagreement("result.of", place, wanted, found)
+    calls, most = result["calls"], result["max_steps"]
+    if result["passed"] and result["verdict"] != "true":
+        place = f"{where}: $.result.verdict"
+        raise disagreement("result.passed", place, "true", result["verdict"])
+    if result["passed"] and calls > most:
+        raise disagreement("result.passed", f"{where}: $.result.calls", f"0 to {most}", calls)
+    if (unlisted := result["unlisted"]) > calls:
+        place = f"{where}: $.result.unlisted"
+        raise disagreement("result.calls", place, f"0 to {calls}", unlisted)
 
 def _doubt_withdrawn(case, opened, counted):
     """Show a run's figures with and without what was withdrawn as broken after it was opened."""
@@ -696,6 +737,142 @@ def _require_same(case, name, expected):
     at = first_difference(expected, found)
     texts = [piece[at:].decode(errors="replace") for piece in (expected, found)]
     raise disagreement("figures.files", f"{name}: from byte {at} on", *texts)
+
+# == Audit step about evidence: what is said of a submitter follows from the release that was proved before.
+
+def check_evidence(case):
+    """Check every document of evidence: the caller's, and those of the release."""
+    listed = case.bundle.manifest["files"]
+    own = case.bundle.lines(EVIDENCE) if EVIDENCE in listed else ()
+    documents = chain(_given(case.evidence), ((where, value) for where, _, value in own))
+    names = [name for name in (TASKS, WITHDRAWN) if name in listed]
+    tasks = None  # read once there is something to compare with them
+    shown = []
+    for where, document in documents:
+        if tasks is None:
+            tasks = {task["id"]: task for name in names for *_, task in case.bundle.lines(name)}
+        with within(where):
+            shown.append(f"{where}: {'; '.join(_check(case, tasks, document))}")
+    if not shown:
+        return "not asked", "there is no evidence to check"
+    return "proved", f"the evidence holds (documents: {len(shown)}). {'. '.join(shown)}"
+
+STEPS = {
+    "files": check_files,
+    "checkpoint": check_head,
+    "root": check_leaves,
+    "statements": check_statements,
+    "checkpoints": check_checkpoints,
+    "retirement": check_retirement,
+    "tasks": check_tasks,
+    "runs": check_runs,
+    "results": check_results,
+    "figures": check_figures,
+    "spot check": check_spot_check,
+    "consistency": check_consistency,
+    "full score": check_full_score,
+    "evidence": check_evidence,
+}
+
+def _given(files):
+    """Read the documents in the caller's files, one a line: where each stands, and its value."""
+    for name, data in files:
+        for number, line in enumerate(data.removesuffix(b"\n").split(b"\n"), 1):
+            where = f"line {number} of {name}"
+            yield where, parse_form(FORMS[EVIDENCE], line, where)
+
+def _check(case, tasks, evidence):
+    """Check one document of the right form."""
+    name, cohort = evidence["task"], evidence["result"]["cohort"]
+    run = case.log.runs.get(evidence["run"])
+    if name not in tasks:
+        what = f"the release does not open task {name}: name the release of {cohort}"
+        raise disagreement("evidence.holds", "the evidence: task").with_message(what)
+    if run is None or run.close is None or not run.scored:
+        what = f"the log of the release has no score of run {evidence['run']}"
+        raise disagreement("evidence.holds", "the evidence: run").with_message(what)
+    submitters = {item.line["run"]: item.line["opening"]["submitter"] for item in case.runs}
+    recipients = set()
+    for number, other in case.log.runs.items():
+        if name not in other.served.get(cohort, ()):
+            continue
+        if number not in submitters:
+            what = f"the release does not open run {number}, which was shown the task"
+            raise disagreement("evidence.holds", RUNS).with_message(what)
+        recipients.add((submitters[number], other.open.says["month"]))
+    leaves = run.open.statement, run.close.statement
+    return check_accusation(evidence, tasks[name], *leaves, recipients)
+
+# == Check of an evidence document: what is said of a submitter's run, against the statements of the log.
+
+FREE = {"*text": {"from": ["text"]}}
+_NOT_SERVED = ("free", "variant_key")
+
+def check_accusation(evidence, task, opened, score, recipients):
+    """Check one evidence document; gives a sentence for each step of the argument."""
+    require_form(FORMS[EVIDENCE], evidence, "the evidence")
+    result, says, run = evidence["result"], opened.predicate, evidence["run"]
+    submitter, month = evidence["opening"]["submitter"], says["month"]
+    _same("run", run, says["run"], score.predicate["run"], result["run"])
+    _same("task", evidence["task"], task.get("id"), result["task"])
+    _require_opening("run-open", evidence["opening"], evidence["opening_salt"], opened.digest)  # 1
+    yes = [f"run {run} is one of {submitter} in {month}"]
+    bound = commitment("result", canonical(result), bytes.fromhex(evidence["salt"]))  # 2
+    proof, root = list(map(bytes.fromhex, evidence["proof"])), bytes.fromhex(score.predicate["results_root"])
+    try:
+        verify_inclusion(leaf_hash(bound), evidence["position"], score.predicate["count"], proof, root)
+    except Broken as error:
+        _same("inclusion proof", str(error), root)
+    yes.append(f"its result on {evidence['task']} was bound when it ended")
+    transcript = evidence["transcript"]
+    _require_opening("transcript", transcript, evidence["transcript_salt"], result["transcript"])  # 3
+    _same("number of calls", result["calls"], len(transcript["attempts"][-1]["calls"]) if transcript["attempts"] else 0)
+    yes.append(f"its transcript was bound with it (calls: {result['calls']})")
+    free, who = _free(evidence, task), (submitter, month)  # 4
+    _same("recipients", recipients_of(evidence), sorted(recipients) if "recipients" in evidence else [])  # 5
+    _same("place of its submitter among the recipients", [who], [other for other in recipients if other == who])
+    values = {other: _values(evidence, free, other) for other in recipients}
+    served = filled({name: part for name, part in task.items() if name not in _NOT_SERVED}, values[who])
+    _same("SHA-256 of the task as it was served", transcript["served"], sha256(canonical(served)).hexdigest())  # 6
+    _same("goal", transcript["goal"], served.get("goal"))
+    if "variant_key" not in evidence:
+        return [*yes, "the task was served alike to everybody"]
+    others = sum(shown == values[who] for shown in values.values()) - 1
+    return [*yes, f"it was served the variant of {submitter} in {month}, which is that of {others} other recipients"]
+
+def recipients_of(evidence):
+    """Give the recipients that an evidence document lists."""
+    return [(item["submitter"], item["month"]) for item in evidence.get("recipients", ())]
+
+def _free(evidence, task):
+    """Give the choices of a task, whose variant key the evidence has to name."""
+    require_form(FREE, task.get("free", {}), "the task: $.free")
+    free = {name: choice["from"] for name, choice in task.get("free", {}).items()}
+    _same("list of choices", [name for name, choices in free.items() if not choices], [])
+    _same("variant key's presence", "variant_key" in evidence, "recipients" in evidence, "variant_key" in task)
+    if "variant_key" in evidence:
+        _same(
+            "SHA-256 of the variant key",
+            sha256(bytes.fromhex(evidence["variant_key"])).hexdigest(),
+            task["variant_key"],
+        )
+    return free
+
+def _values(evidence, free, who):
+    """Give the choices that a recipient was shown."""
+    if "variant_key" not in evidence:
+        return first(free)
+    return assigned(bytes.fromhex(evidence["variant_key"]), *who, free)
+
+def _require_opening(label, payload, salt, expected):
+    _same(f"{label} commitment", commitment(label, canonical(payload), bytes.fromhex(salt)).hex(), expected)
+
+def _same(what, found, *expected):
+    for value in expected:
+        if value != found:
+            where = f"the evidence: {what}"
+            message = f"the evidence does not hold: its {what} differs"
+            raise disagreement("evidence.holds", where, value, found).with_message(message)
 
 # == State of a running audit: what each step found, which later steps rest on.
 
@@ -722,6 +899,8 @@ class AuditState:
     keys: list[str]
     previous: str | None
     policy: Policy  # with its logs: checkpoint
+    evidence: Sequence[tuple[str, bytes]] = ()  # the name and the bytes of each file
+    consistency: Sequence[bytes] | None = None  # a proof from the head to a newer `previous`
     doubts: list[Doubt] = field(default_factory=list)
     bundle: Bundle = field(init=False)  # files
     verifiers: list[Verifier] = field(init=False)  # checkpoint
@@ -877,8 +1056,7 @@ class AuditReport:
         yield "What this audit does not prove:"
         yield from (f"  - {caveat}" for caveat in self.caveats)
 
-# == Rules of the log and of a release: each in one sentence, under the name by which a report gives
-# it.
+# == Rules of the log and of a release: each in one sentence, under the name by which a report gives it.
 
 RULES = {
     # -- statements, each with those before it
@@ -960,9 +1138,11 @@ RULES = {
     "result.totals": "the results add up to the totals that the score committed to",
     "figures.files": "the computed files are what follows from the others",
     "spot_check.chosen": "as many results are judged again as the promised seed chooses",
-    "previous.origin": "the older checkpoint is of this log",
-    "previous.size": "the older checkpoint is not newer than the release: take a newer release",
+    "previous.origin": "the checkpoint that was kept is of this log",
+    "previous.proof": "a consistency proof leads from the release to the newer checkpoint",
+    "evidence.holds": "evidence follows from the release and from what its result committed to",
     # -- doubts
+    "doubt.newer": "a checkpoint newer than the release is joined to it by a consistency proof",
     "doubt.time": "a leaf is cosigned in its month, within a day",
     "doubt.before": "a run is cosigned as opened before it has a score",
     "doubt.clock": "cosignatures of larger trees are no older; between witnesses, by five minutes",
@@ -988,12 +1168,7 @@ def disagreement(rule, where, expected=None, found=None):
 # == State of the log after each leaf: what was promised, served and closed, and what may come next.
 
 SPECS = ("1.0.0",)
-ALL_COHORTS = (
-    "docker",
-    "docker-model-gateway",
-    "docker-judged",
-    "unofficial",
-)  # tracks served all that is live
+ALL_COHORTS = ("docker", "docker-model-gateway", "docker-judged", "unofficial")  # tracks served all that is live
 NEXT_COHORT = ("endpoint",)  # tracks served what retires next, alone
 WITHDRAWAL = "quarterturn-withdrawal"  # the namespace of the second signature
 
@@ -1319,8 +1494,7 @@ def handover_text(old, new, size):
     return f"quarterturn/log-key/v1\n{old}\n{new}\n{size}\n".encode()
 
 def withdrawal_text(origin, statement):
-    """Give the text that a second person signs: the log, and all that a `withdraw` statement
-    says."""
+    """Give the text that a second person signs: the log, and all that a `withdraw` statement says."""
     says = {name: value for name, value in statement.predicate.items() if name != "signature"}
     says |= {"log": origin, "task": statement.name, "commitment": statement.digest}
     return canonical(says)
@@ -1370,20 +1544,17 @@ def _require_spot_check(entry, promised, opened):
     counts = [opened[name] for name in ("differed", "judged", "chosen")]
     agree("retire.counts", where, sorted(counts), counts)
 
-# == Spot-check rule: which results are judged again, from a seed that nobody can use before the
-# last result is bound.
+# == Spot-check rule: which results are judged again, from a seed that nobody can use before the last result is bound.
 
 LABEL = "spot-check"
 ONE_IN = 20
 
 def is_chosen(seed, root, run, task):
-    """Say whether a run's result on a task is judged again; `seed` and `root` have 32 bytes
-    each."""
+    """Say whether a run's result on a task is judged again; `seed` and `root` have 32 bytes each."""
     mark = commitment(LABEL, root + f"\n{run}/{task}".encode(), seed)
     return int.from_bytes(mark[:8], "big") * ONE_IN < 1 << 64
 
-# == Results of a run: what its score commits to, the totals of a cohort, and the figures of the
-# four axes.
+# == Results of a run: what its score commits to, the totals of a cohort, and the figures of the four axes.
 
 RESULT = {
     "run": "positive", "task": "task", "cohort": "cohort",
@@ -1443,8 +1614,7 @@ def _rate(part, whole):
     scaled = round(Fraction(part) / whole * _PLACES)
     return f"{scaled // _PLACES}.{scaled % _PLACES:04d}"
 
-# == Contents of a release: its files, the form of their lines, and the files that follow from
-# others.
+# == Contents of a release: its files, the form of their lines, and the files that follow from others.
 
 FORMAT = "urn:quarterturn:bundle:v1"
 ATTESTED = "urn:quarterturn:tasks:v1"
@@ -1591,8 +1761,7 @@ class Bundle:
                 what = f"{name} has {size} bytes; such a file has at most {cap}"
                 raise Malformed(what, where=name, expected=f"0 to {cap}", found=size)
         data = _read(folder / MANIFEST, MANIFEST)
-        manifest = parse_canonical(data, MANIFEST)
-        require_form(FORMS[MANIFEST], manifest, MANIFEST)
+        manifest = parse_form(FORMS[MANIFEST], data, MANIFEST)
         log = {name for name in sizes if name.startswith(f"{LOG}/")}
         listed = {MANIFEST, *manifest["files"]}
         for name in sorted(sizes.keys() - log ^ listed):
@@ -1621,15 +1790,14 @@ class Bundle:
 
     def lines(self, name):
         """Read the lines of a content file: where each stands, its bytes, and its value."""
+        form = FORMS[name]
         with _reading(name), (self.folder / name).open("rb") as file:
             for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), b""), 1):
                 where = f"line {number} of {name}"
                 if not line.endswith(b"\n"):
                     what = f"{where} is cut short or longer than {MAX_LINE} bytes"
                     raise Malformed(what, where=where)
-                value = parse_canonical(line[:-1], where)
-                require_form(FORMS[name], value, where)
-                yield where, line[:-1], value
+                yield where, line[:-1], parse_form(form, line[:-1], where)
 
 def _walk(folder, prefix):
     """List the files with their sizes in bytes."""
@@ -1655,8 +1823,7 @@ def _reading(name):
     except OSError as error:
         raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
 
-# == Statements: the leaves of the log, each an in-toto Statement (v1) of one kind, and their
-# parser.
+# == Statements: the leaves of the log, each an in-toto Statement (v1) of one kind, and their parser.
 
 TYPE = "https://in-toto.io/Statement/v1"
 URN = "urn:quarterturn:{}:v1"
@@ -1724,13 +1891,14 @@ class Statement:
     @classmethod
     def parse(cls, data, what="the leaf"):
         """Read a leaf."""
-        document = parse_canonical(data, what)
+        is_plain = _plain_leaf().fullmatch(data)
+        document = json.loads(data.decode()) if is_plain else parse_canonical(data, what)
         try:
-            kinds = ",".join(map(URN.format, STATEMENTS))
-            envelope = {"_type": f"={TYPE}", "subject": ["object"], "predicateType": f"={kinds}"}
-            require_form({**envelope, "predicate": "object"}, document, "$")
+            if not is_plain:
+                require_form(_ENVELOPE, document, "$")
             kind = document["predicateType"].split(":")[2]
-            require_form(statement_form(kind), document, "$")
+            if not is_plain:
+                require_form(_FORMS[kind], document, "$")
             require_form("=1", str(len(document["subject"])), "the number of items of $.subject")
         except Malformed as error:
             raise error.with_message(f"{what} is no statement: {error}", what) from None
@@ -1778,6 +1946,19 @@ def statement_form(kind):
         "predicate": predicate,
     }
 
+_ENVELOPE = {
+    "_type": f"={TYPE}",
+    "subject": ["object"],
+    "predicateType": f"={','.join(map(URN.format, STATEMENTS))}",
+    "predicate": "object",
+}
+_FORMS = {kind: statement_form(kind) for kind in STATEMENTS}
+
+@cache
+def _plain_leaf():
+    """Return the pattern of the leaves that need no other check."""
+    return re.compile("|".join(map(json_pattern, _FORMS.values())).encode())
+
 # == Forms of ledger documents, as plain data that the audit, its page and the JSON Schemas share.
 
 TEXT_LIMIT = 1024  # characters
@@ -1812,6 +1993,16 @@ BASIC = {
     "object": (lambda value: isinstance(value, dict), "an object"),
 }
 _COMPILED = {name: re.compile(pattern, re.ASCII) for name, (pattern, _) in PATTERNS.items()}
+
+def parse_form(form, data, where):
+    """Read canonical JSON of a form from a table."""
+    if id(form) not in _compiled_json:
+        _compiled_json[id(form)] = form, re.compile(json_pattern(form).encode())
+    if _compiled_json[id(form)][1].fullmatch(data):
+        return _scan(data.decode(), 0)[0]
+    value = parse_canonical(data, where)
+    require_form(form, value, where)
+    return value
 
 def require_form(form, value, path):
     """Refuse a value that has not a form."""
@@ -1858,10 +2049,48 @@ def _require_members(form, value, path):
     if strange := sorted(value.keys() - {name.rstrip("?") for name in form}):
         raise Malformed(f"{path}: {strange[0][:60]!r} is not a key of this format", where=path)
 
+_NEVER = "(?!)"
+_TEXT = r'"[ !#-\[\]-~]{%s}"'  # printable ASCII without a quote and a backslash
+_JSON = {
+    "text": _TEXT % f"1,{TEXT_LIMIT}",
+    "string": _TEXT % "0,",
+    "boolean": "(?:true|false)",
+    "natural": "(?:0|[1-9][0-9]{0,14})",
+    "positive": "[1-9][0-9]{0,14}",
+}
+_scan = json.JSONDecoder().raw_decode
+_compiled_json = {}  # by identity: a table stays
+
+def json_pattern(form):
+    """Write a pattern that matches canonical JSON of a form, and no other; not all of it."""
+    if isinstance(form, list):
+        inner = json_pattern(form[0])
+        return f"(?:{inner}|null)" if form[1:] else rf"\[(?:{inner}(?:,{inner})*)?\]"
+    if isinstance(form, str):
+        name, _, null = form.partition("|")
+        if name[0] == "=":
+            inner = f'"(?:{"|".join(map(re.escape, name[1:].split(",")))})"'
+        elif name in PATTERNS and "[^" not in PATTERNS[name][0]:
+            inner = f'"{PATTERNS[name][0]}"'
+        else:
+            inner = _JSON.get(name, _NEVER)
+        return f"(?:{inner}|null)" if null else inner
+    members, is_first = "", True
+    for name in sorted(form, key=lambda name: name.rstrip("?")):
+        if name[0] == "*":
+            return _NEVER
+        member = f'"{re.escape(name.rstrip("?"))}":{json_pattern(form[name])}'
+        if name[-1] == "?":
+            members += f"(?:{member},)?" if is_first else f"(?:,{member})?"
+        else:
+            members, is_first = f"{members}{'' if is_first else ','}{member}", False
+    return _NEVER if is_first else rf"\{{{members}\}}"
+
 # == Canonical JSON (RFC 8785, "JCS") with the standard library alone, and a strict reader of it.
 
 MAX_DEPTH = 64
 MAX_INTEGER = 2**53 - 1
+_FRACTION = re.compile(r"(?:^|[:\[,])-?[0-9]+[.eE]")  # or a text that looks so
 _WORDS = {None: "null", True: "true", False: "false"}
 
 def canonical(value):
@@ -1870,6 +2099,10 @@ def canonical(value):
         return _write(value, 0).encode()
     except UnicodeEncodeError as error:
         raise Malformed("canonical JSON has no form for a lone surrogate") from error
+
+def parse(data, what="the document"):
+    """Read one JSON value from UTF-8 bytes."""
+    return _parse(data, what)[0]
 
 def parse_canonical(data, what="the document"):
     """Read one JSON value and refuse bytes that are not its canonical form."""
@@ -1910,14 +2143,20 @@ def number(value):
 def _parse(data, what):
     """Read one JSON value; give it and its canonical form."""
     try:
-        value = _decode(data.decode())
-        return value, canonical(value)
+        text = data.decode()
+        value = _decode(text)
+        return value, data if _is_plain(text) and _write_plain(value) == text else canonical(value)
     except Malformed as error:
         raise Malformed(f"{what} is refused: {error}", where=what) from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise Malformed(f"{what} is not JSON: {error}", where=what) from None
     except RecursionError:
         raise Malformed(f"{what} is nested deeper than {MAX_DEPTH} levels", where=what) from None
+
+def _is_plain(text):
+    """Tell whether the standard library writes the value of a text as RFC 8785 asks."""
+    levels = text.count("[") + text.count("{")
+    return text.isascii() and levels <= MAX_DEPTH and not _FRACTION.search(text)
 
 def _write(value, depth):
     kind = type(value)
@@ -1948,19 +2187,17 @@ def _members(pairs):
     return members
 
 def _whole(digits):
-    if len(digits) > len(str(MAX_INTEGER)) + 1:
+    if len(digits) > len(str(MAX_INTEGER)) + 1 or abs(value := int(digits)) > MAX_INTEGER:
         raise Malformed("a whole number is beyond 2^53 - 1; write it as text")
-    return int(digits)
+    return value
 
 def _none(name):
     raise Malformed(f"{name} is no JSON number")
 
-_decode = json.JSONDecoder(
-    object_pairs_hook=_members, parse_int=_whole, parse_constant=_none
-).decode
+_decode = json.JSONDecoder(object_pairs_hook=_members, parse_int=_whole, parse_constant=_none).decode
+_write_plain = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
 
-# == The Merkle tree of RFC 6962, section 2.1 (the same hashes as RFC 9162): roots, and strict
-# proofs.
+# == The Merkle tree of RFC 6962, section 2.1 (the same hashes as RFC 9162): roots, and strict proofs.
 
 HASH_BYTES = 32
 EMPTY_ROOT = sha256().digest()
@@ -1975,7 +2212,8 @@ def node_hash(left, right):
 
 def level_up(hashes):
     """Hash neighbours in pairs; an odd one at the end is left out."""
-    return [node_hash(hashes[i], hashes[i + 1]) for i in range(0, len(hashes) - 1, 2)]
+    pairs = zip(hashes[::2], hashes[1::2], strict=False)
+    return [sha256(b"\1" + left + right).digest() for left, right in pairs]
 
 def root(hashes):
     """Give the root over leaf hashes; over none, the hash of nothing."""
@@ -1987,6 +2225,12 @@ def root_over(peaks):
     for peak in peaks:
         tree = node_hash(peak, tree) if tree else peak
     return tree or EMPTY_ROOT
+
+def add_peak(peaks, leaf, size):
+    """Append a leaf hash, the `size`th, to the roots of a tree's perfect subtrees, the largest first."""
+    while not size & 1:
+        leaf, size = node_hash(peaks.pop(), leaf), size >> 1
+    peaks.append(leaf)
 
 def peaks_of(hashes):
     """Give the roots of the perfect subtrees over leaf hashes, the smallest (right-most) first."""
@@ -2001,18 +2245,53 @@ def verify_inclusion(leaf, index, size, proof, expected):
     _require_hashes([leaf, expected, *proof])
     inner = (index ^ (size - 1)).bit_length()
     length = inner + (index >> inner).bit_count()
-    where, count = f"the inclusion proof of leaf {index} of {size}", len(proof)
-    if not 0 <= index < size or count != length:
+    if not 0 <= index < size or len(proof) != length:
+        where, count = f"the inclusion proof of leaf {index} of {size}", len(proof)
         what = f"{where} has {length} hashes, not {count}, and there are leaves 0 to {size - 1}"
         where = f"{where}: the number of hashes"
         raise Broken(what, where=where, expected=length, found=count)
-    computed = leaf
-    for level, sibling in enumerate(proof):
-        is_right = level >= inner or index >> level & 1
-        computed = node_hash(sibling, computed) if is_right else node_hash(computed, sibling)
+    computed, place = leaf, index
+    for sibling in proof[:inner]:  # below it the paths of this leaf and of the last one differ
+        pair = sibling + computed if place & 1 else computed + sibling
+        computed, place = sha256(b"\1" + pair).digest(), place >> 1
+    for sibling in proof[inner:]:
+        computed = sha256(b"\1" + sibling + computed).digest()
     if computed != expected:
+        where = f"the inclusion proof of leaf {index} of {size}"
         what = f"{where} gives the root {computed.hex()}, so the leaf is not in the tree"
         raise Broken(what, where=where, expected=expected, found=computed)
+
+def verify_consistency(size1, size2, root1, root2, proof):
+    """Check a consistency proof (RFC 9162, section 2.1.4.2)."""
+    _require_hashes([root1, root2, *proof])
+    what = f"the consistency proof from {size1} to {size2}"
+    if not 1 <= size1 <= size2:
+        sizes = f"1 to {size2}"
+        raise Broken(f"{what} has no such trees", where="the old size", expected=sizes, found=size1)
+    if size1 == size2:
+        if proof or root1 != root2:
+            heads = {"root": root1, "proof": []}, {"root": root2, "proof": [*proof]}
+            two = f"two roots at one size {size1}: {root1.hex()} and {root2.hex()}"
+            raise Broken(two, where=what, expected=heads[0], found=heads[1])
+        return
+    rest, last = size1 - 1, size2 - 1
+    hashes = [root1, *proof] if size1 & rest == 0 else [*proof]
+    while rest & 1:
+        rest, last = rest >> 1, last >> 1
+    old = new = hashes[0] if hashes else b""
+    for sibling in hashes[1:]:
+        if not last:  # it goes on after the root
+            old = b""
+        elif rest & 1 or rest == last:
+            old, new = node_hash(sibling, old), node_hash(sibling, new)
+            while rest and not rest & 1:
+                rest, last = rest >> 1, last >> 1
+        else:
+            new = node_hash(new, sibling)
+        rest, last = rest >> 1, last >> 1
+    if last or (old, new) != (root1, root2):
+        message = f"{what} does not lead to the two roots"
+        raise Broken(message, where=what, expected=[root1, root2], found=[*proof])
 
 def set_root(commitments):
     """Give the root over commitments, sorted by their bytes: of a cohort, or of all live tasks."""
@@ -2114,8 +2393,7 @@ def _numbered(index, width):
         path = f"x{index % _GROUP:03d}/{path}"
     return path
 
-# == Trust policies: which logs and witnesses count, and the quorum. C2SP tlog-policy
-# (https://c2sp.org/tlog-policy).
+# == Trust policies: which logs and witnesses count, and the quorum. C2SP tlog-policy (https://c2sp.org/tlog-policy).
 
 NONE = "none"
 MOST_LINES = 4096
@@ -2242,8 +2520,7 @@ class Policy:
             raise Malformed(f"the public key of {key.name} stands in the policy already")
         return PolicyMember(key, *url)
 
-# == Checkpoints: the signed head of a log, C2SP tlog-checkpoint v1.0.0 (https://c2sp.org/tlog-
-# checkpoint@v1.0.0).
+# == Checkpoints: the signed head of a log, C2SP tlog-checkpoint v1.0.0 (https://c2sp.org/tlog-checkpoint@v1.0.0).
 
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
 _MAX_SIZE = 2**63 - 1
@@ -2251,8 +2528,7 @@ _LINES = 3
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The head of a log: its origin, its number of leaves, its root (32 bytes), and extension
-    lines."""
+    """The head of a log: its origin, its number of leaves, its root (32 bytes), and extension lines."""
     origin: str
     size: int
     root: bytes
@@ -2326,12 +2602,12 @@ class Verifier:
         name, kind, public = read_vkey(vkey)
         return cls(name, public, kind)
 
-    @property
+    @cached_property
     def key_id(self):
         """The four bytes that stand before its signatures."""
         return key_id(self.name, self.kind, self.public)
 
-    @property
+    @cached_property
     def vkey(self):
         """The key as text, to be handed to others."""
         encoded = base64.b64encode(self.kind + self.public).decode()
@@ -2441,8 +2717,7 @@ def _require_text(text):
     if not text.endswith("\n") or min(text.replace("\n", ""), default=" ") < _FIRST_PRINTABLE:
         raise Malformed("a note's text ends in a newline and has no other control characters")
 
-# == Witness cosignatures under checkpoints, C2SP tlog-cosignature v1.1 (https://c2sp.org/tlog-
-# cosignature).
+# == Witness cosignatures under checkpoints, C2SP tlog-cosignature v1.1 (https://c2sp.org/tlog-cosignature).
 
 COSIGNER_ED25519, MLDSA44 = b"\x04", b"\x06"
 TIME_BYTES = 8
@@ -2491,8 +2766,7 @@ def _vector(text):
         raise Malformed(f"a name under an ML-DSA-44 cosignature has 1 to {_LONGEST_NAME} bytes")
     return bytes([len(data)]) + data
 
-# == Strict Ed25519 verification: one rule for the package `cryptography`, for what stands in for
-# it, and for browsers.
+# == Strict Ed25519 verification: one rule for the package `cryptography`, for what stands in for it, and for browsers.
 
 ED25519_BYTES = 32
 _P = 2**255 - 19
@@ -2500,8 +2774,7 @@ _ORDER_8 = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
 _SMALL_ORDER = {1, _P - 1, 0, _ORDER_8, _P - _ORDER_8}  # y of the points of order 1, 2, 4, 8 and 8
 
 def key_fault(point):
-    """Say why these bytes are refused as a public key, as the end of a sentence; None if they are
-    not."""
+    """Say why these bytes are refused as a public key, as the end of a sentence; None if they are not."""
     y = int.from_bytes(point, "little") & ((1 << 255) - 1)
     if len(point) != ED25519_BYTES:
         return f"has {len(point)} bytes; an Ed25519 public key has {ED25519_BYTES}"
@@ -2516,8 +2789,7 @@ def verifies(public, signature, message):
     strict = not (key_fault(public) or key_fault(signature[:ED25519_BYTES]))
     return strict and ed25519_holds(public, signature, message)
 
-# == Pure-Python Ed25519 verification (RFC 8032, section 5.1.7), only for the audit as a single
-# file.
+# == Pure-Python Ed25519 verification (RFC 8032, section 5.1.7), only for the audit as a single file.
 
 try:
     from cryptography.exceptions import InvalidSignature
@@ -2591,8 +2863,7 @@ _SHOWN = 200  # characters of a value that a line of text shows
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Evidence of an error: a place, the value that was expected there, and the value that was
-    found."""
+    """Evidence of an error: a place, the value that was expected there, and the value that was found."""
     where: str | None = None
     expected: Any = None
     found: Any = None
@@ -2629,8 +2900,7 @@ class VaultError(Exception):
 
 @contextmanager
 def within(where):
-    """Put a place before the message, and before the place of the evidence, of an error of the
-    block."""
+    """Put a place before the message, and before the place of the evidence, of an error of the block."""
     try:
         yield
     except VaultError as error:
@@ -2677,8 +2947,7 @@ def commitment(label, payload, salt):
         raise Malformed(f"A commitment's salt has {SALT_SIZE} bytes, this one {len(salt)}.")
     return hmac.digest(salt, b"quarterturn/" + label.encode() + b"/v1\n" + payload, hashlib.sha256)
 
-# == SSH signatures over files, as `ssh-keygen -Y verify` checks them (OpenSSH, PROTOCOL.sshsig),
-# Ed25519 only.
+# == SSH signatures over files, as `ssh-keygen -Y verify` checks them (OpenSSH, PROTOCOL.sshsig), Ed25519 only.
 
 MAGIC, VERSION = b"SSHSIG", 1
 KIND, HASH = b"ssh-ed25519", b"sha512"
@@ -2690,6 +2959,46 @@ def signed_data(message, space):
 def _string(data):
     """Write a `string` (RFC 4251, section 5)."""
     return struct.pack(">I", len(data)) + data
+
+# == Task variants: derives which choice of each free parameter a submitter is shown, so that a leak can be traced.
+
+KEY_SIZE = 32
+_KEY, _SEED = b"quarterturn/variant-key/v1\n", b"quarterturn/variant/v1\n"
+_MONTH = 7  # characters of YYYY-MM
+PLACEHOLDER = re.compile(r"\{\{([a-z][a-z0-9_]{0,31})\}\}")
+_SPACE = 2 ** (8 * hashlib.sha256().digest_size)
+
+def first(free):
+    """Give the base variant: the first choice of each parameter, which everybody gets if a task is not traceable."""
+    return {name: choices[0] for name, choices in free.items()}
+
+def assigned(key, submitter, month, free):
+    """Give the choice of each parameter that a submitter is shown in a month."""
+    if len(key) != KEY_SIZE:
+        raise Malformed(f"A variant key has {KEY_SIZE} bytes, this one {len(key)}.")
+    if len(month) != _MONTH:
+        raise Malformed("A variant is assigned for a month, YYYY-MM.")
+    seed = hmac.digest(key, _SEED + month.encode() + b"\n" + submitter.encode(), "sha256")
+    return {name: choices[_below(len(choices), seed, name)] for name, choices in free.items()}
+
+def filled(value, values):
+    """Put values in for the placeholders of any JSON value, such as a solution of the task; others stay."""
+    if isinstance(value, str):
+        return PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), value)
+    if isinstance(value, dict):
+        out = {filled(key, values): filled(part, values) for key, part in value.items()}
+        if len(out) < len(value):
+            raise Malformed("A value for a free parameter makes two keys of an object the same.")
+        return out
+    return [filled(part, values) for part in value] if isinstance(value, list) else value
+
+def _below(n, seed, name):
+    attempt, limit = 0, _SPACE - _SPACE % n
+    while True:
+        number = int.from_bytes(hmac.digest(seed, attempt.to_bytes(4, "big") + name.encode(), "sha256"), "big")
+        if number < limit:
+            return number % n
+        attempt += 1
 
 if __name__ == "__main__":
     raise SystemExit(main())

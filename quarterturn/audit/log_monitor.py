@@ -1,4 +1,4 @@
-"""Log monitor command: fetches a log from a folder or over HTTP and checks it against the saved state.
+"""Log reader over a folder or HTTP: follows a log against the saved state, and makes a consistency proof from it.
 
 Every file is fetched once a look. The state is one JSON file, written whole or not at all; where the log is no longer
 the one that was followed, the state stays as it was.
@@ -17,11 +17,13 @@ import httpx2
 from quarterturn.errors import Malformed, Unavailable
 from sandbox.remote_document import InvalidAnswer, read_within
 from vault.canonical import parse
-from vault.errors import Broken
+from vault.errors import Broken, VaultError
 from vault.files import write_atomically
 from vault.ledger.audit.monitor import MonitorReport, MonitorState, check_log
-from vault.ledger.signatures.note import Verifier
-from vault.ledger.tree.tiles import Read, folder_reader
+from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.ledger.signatures.note import Verifier, take_apart
+from vault.ledger.tree.merkle import consistency_proof
+from vault.ledger.tree.tiles import HEAD, Read, TileTree, folder_reader
 
 SECONDS = 30.0
 MAX_BYTES = 32 << 20  # bytes of a file: a bundle of 256 leaves of 64 KiB is half of it
@@ -45,6 +47,43 @@ def follow(source: str, keys: Sequence[str], state_file: Path, clock: Callable[[
         report = check_log(read, [Verifier.parse(key) for key in keys], _read(state_file), clock())
     _keep(state_file, report)  # of a fork that is what was kept before
     return report
+
+
+def fetch_consistency(source: str, release: Path, kept: str) -> list[bytes] | None:
+    """Return a proof that a release's log is the beginning of a newer checkpoint, made from the log's tiles.
+
+    Nothing that is read is trusted: the audit compares the proof with both signed heads.
+
+    Args:
+        source: the log's folder, or the address below which it is served.
+        release: the folder of the release.
+        kept: the checkpoint.
+
+    Returns:
+        The proof; None where the checkpoint is not newer, or the release has no checkpoint that could be compared.
+
+    Raises:
+        Unavailable: the log cannot be reached.
+        Broken: it has fewer leaves than the checkpoint, or lacks a tile.
+    """
+    new = Checkpoint.parse(take_apart(kept)[0]).size
+    try:
+        old = Checkpoint.parse(take_apart((release / "log" / HEAD).read_bytes())[0]).size
+    except (OSError, VaultError):
+        return None
+    if not 0 < old < new:
+        return None
+    with _reading(source) as read:
+        size = Checkpoint.parse(take_apart(read(HEAD))[0]).size
+        if size < new:
+            raise Broken(
+                f"the log at {source} has {size} leaves, and the checkpoint that was kept has {new}: it was cut short, "
+                "or that is another log",
+                where=HEAD,
+                expected=f"{new} or more",
+                found=size,
+            )
+        return consistency_proof(TileTree(size, read).node, old, new)
 
 
 @contextmanager

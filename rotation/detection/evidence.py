@@ -113,7 +113,7 @@ class EvidenceWriter:
             document["recipients"] = [{"submitter": submitter, "month": month} for submitter, month in recipients]
             document["variant_key"] = self._vault.variant_key(task).hex()
         logged, score = self._run_ledger.opened(number).statement, self._run_ledger.scored(number).statement
-        accusation.check(document, opened.document, logged, score, recipients)  # 4
+        accusation.check_accusation(document, opened.document, logged, score, recipients)  # 4
         return document
 
     def of_release(self, cohort: str, why: str) -> Iterator[dict[str, Any]]:

@@ -37,7 +37,15 @@ pytestmark = pytest.mark.slow
 ROOT = next(parent for parent in Path(__file__).parents if (parent / "pyproject.toml").is_file())
 PAGE = "verify-without-our-code.md"
 FETCH, BLOCKS = blocks(PAGE, "bash"), blocks(PAGE, "sh")
-FILES, TASKS, HEAD, TREE, MONTH, ATTESTED = range(6)
+NAMES, FILES, TASKS, HEAD, TREE, MONTH, ATTESTED = range(7)
+CHECKS = {
+    FILES: "the files, and that the log names them",
+    TASKS: "every task opens a commitment in the log",
+    HEAD: "the signature of the log's head",
+    TREE: "the leaves give that root and extend the older checkpoint",
+    MONTH: "the month's head",
+    ATTESTED: "the month's attestation",
+}
 RELEASE, TURN = "Historical-2026-12", "2026-12"
 EXAMPLE = "2025-12"
 """The month of the example release, which the guide names."""
@@ -82,9 +90,17 @@ def workspace(published, tmp_path):
 def follow(workspace, month=TURN):
     """Run the guide's blocks in their order; give the number of the first that fails, and what was printed."""
     script = "".join(f"echo '== {number}'\n{block}" for number, block in enumerate(BLOCKS)).replace(EXAMPLE, month)
-    done = subprocess.run(["sh", "-eu", "-c", script], cwd=workspace, capture_output=True, text=True, check=False)
+    command = ["sh", "-eu", "-c", script]
+    done = subprocess.run(
+        command, cwd=workspace, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
     reached = int(re.findall(r"^== (\d)$", done.stdout, re.MULTILINE)[-1])
-    return None if done.returncode == 0 else reached, done.stdout + done.stderr
+    last = f"{'PASSED' if done.returncode == 0 else 'FAILED'}: {CHECKS[reached]}"
+    assert done.stdout.splitlines()[-1] == last, done.stdout
+    assert re.findall(r"^PASSED: (.*)$", done.stdout, re.MULTILINE) == [
+        name for block, name in CHECKS.items() if block < reached or done.returncode == 0
+    ]
+    return None if done.returncode == 0 else reached, done.stdout
 
 
 @pytest.mark.slow

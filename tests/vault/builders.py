@@ -1,7 +1,7 @@
 """Builders that the vault's tests share: keys, changed files, flipped bits and frozen releases."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -117,3 +117,12 @@ def refused(report: AuditReport, why: str, *words: str) -> None:
     text = f"{failed.detail} {json.dumps(failed.evidence.as_json()) if failed.evidence else ''}"
     for word in words:
         assert word in text, (word, text)
+
+
+def said_by_the_page(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return of a report (JSON) what the page says too: not the caveats, nor how it words what breaks no rule."""
+    steps = [
+        {**step, "detail": "", "evidence": step["rule"] and step["evidence"]} if "rule" in step else step
+        for step in report["steps"]
+    ]
+    return {name: value for name, value in report.items() if name != "caveats"} | {"steps": steps}

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from quarterturn.cli.auditing import fetch, monitor, witness
-from quarterturn.cli.auditing.auditor import Accept, Keys, PolicyFile, Previous, auditor, status_lines
+from quarterturn.cli.auditing.auditor import Accept, Consistency, Keys, PolicyFile, Previous, auditor, status_lines
 from quarterturn.cli.terminal.options import HOME, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import NotFound
@@ -16,6 +16,14 @@ from quarterturn.errors import NotFound
 EvidenceFiles = Annotated[
     list[Path] | None,
     typer.Option("--evidence", metavar="FILE", help="A file of evidence to compare with the release; may repeat."),
+]
+LogSource = Annotated[
+    str | None,
+    typer.Option(
+        "--log",
+        metavar="SOURCE",
+        help="The log's folder or address: proves from its tiles that a newer --previous extends the release.",
+    ),
 ]
 
 
@@ -40,29 +48,22 @@ def audit(
     previous: Previous = None,
     accept: Accept = None,
     evidence: EvidenceFiles = None,
+    consistency: Consistency = None,
+    log: LogSource = None,
     as_json: Json = False,
 ) -> None:
     """Audit a release offline, without trusting anybody.
 
     Each step says what it proved. The answer is yes, yes with doubts, or no. A doubt is what an honest operator can
-    have a reason for; accept it by its number.
+    have a reason for; accept it by its number. A --previous that is newer than the release is one until a consistency
+    proof joins them: give it (--consistency), or the log to make it from (--log).
     """
     from vault.ledger.audit.command import require_release
 
     require_release(bundle)
-    report, case = auditor(key, policy, previous, accept or ())(bundle)
-    data, lines, ok = report.as_json(), [*status_lines(report)], report.ok
-    documents = [*(evidence or ()), *(path for path in [bundle / "evidence.jsonl"] if path.exists())]
-    if documents and report.failed:
-        lines.append("the evidence was not checked: it is compared with a release that holds")
-    elif documents:
-        from quarterturn.audit import evidence_check
-
-        checked = evidence_check.check(case, documents)
-        data |= {"evidence": [document.as_json() for document in checked]}
-        lines += [line for document in checked for line in document.lines()]
-        ok = ok and all(document.ok for document in checked)
-    Output(as_json=as_json).result(data, *lines, ok=ok)
+    files = key, policy, previous, accept or ()
+    report = auditor(*files, evidence=evidence or (), consistency=consistency, log=log)(bundle)
+    Output(as_json=as_json).result(report.as_json(), *status_lines(report), ok=report.ok)
 
 
 def checkpoint(home: Home = HOME, as_json: Json = False) -> None:

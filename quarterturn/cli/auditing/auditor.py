@@ -11,10 +11,9 @@ import typer
 from quarterturn.cli.terminal.colour import StatusLine
 
 if TYPE_CHECKING:
-    from vault.ledger.audit.audit_state import AuditState
     from vault.ledger.audit.report import AuditReport
 
-Auditor: TypeAlias = "Callable[[Path], tuple[AuditReport, AuditState]]"
+Auditor: TypeAlias = "Callable[[Path], AuditReport]"
 Keys = Annotated[
     list[Path], typer.Option("--key", metavar="FILE", help="A file with the log's verifier keys; may repeat.")
 ]
@@ -26,40 +25,55 @@ Accept = Annotated[
     list[int] | None,
     typer.Option("--accept", metavar="NUMBER", help="The number of a doubt that you accept; may repeat."),
 ]
-Previous = Annotated[Path | None, typer.Option("--previous", help="A file with an older checkpoint that you kept.")]
+Previous = Annotated[Path | None, typer.Option("--previous", help="A file with a checkpoint that you kept.")]
+Consistency = Annotated[
+    Path | None,
+    typer.Option(
+        "--consistency",
+        metavar="FILE",
+        help="A consistency proof from the release to a newer --previous, as the service gives it.",
+    ),
+]
 
 
 def auditor(
-    keys: Sequence[Path], policy: Path | None, previous: Path | None, accepted: Collection[int] = ()
+    keys: Sequence[Path],
+    policy: Path | None,
+    previous: Path | None,
+    accepted: Collection[int] = (),
+    *,
+    evidence: Sequence[Path] = (),
+    consistency: Path | None = None,
+    log: str | None = None,
 ) -> Auditor:
-    """Read the files that an audit needs, and give what audits the folder of a release with them.
-
-    It gives the report, and the state of the audit: what its steps read of the release.
+    """Read the files that an audit needs; return a function that audits the folder of a release with them.
 
     Args:
         keys: files with the log's keys.
         policy: a file with a policy, or None.
-        previous: a file with an older checkpoint, or None.
+        previous: a file with a checkpoint that was kept, or None.
         accepted: the numbers of the doubts that the caller accepts.
+        evidence: files of evidence to check.
+        consistency: a file with a consistency proof to a newer `previous`, or None.
+        log: the log's folder or address; without a file, the proof is made from its tiles. None: it is not asked.
 
     Raises:
         NotFound: one of the files is not there.
         Malformed: one of them holds something else.
     """
-    from vault.ledger.audit.audit_state import AuditState
-    from vault.ledger.audit.command import read_checkpoint, read_keys, read_policy
-    from vault.ledger.audit.verify import audit_case
-    from vault.ledger.signatures.policy import Policy
+    from quarterturn.audit.log_monitor import fetch_consistency
+    from vault.ledger.audit.command import read_inputs
+    from vault.ledger.audit.verify import audit
 
-    vkeys = [vkey for path in keys for vkey in read_keys(path)]
-    checkpoint = read_checkpoint(previous) if previous else None
-    witnesses = read_policy(policy) if policy else Policy()
+    inputs = dict(read_inputs(keys, policy, previous, consistency, evidence))
 
-    def audit(bundle: Path) -> tuple[AuditReport, AuditState]:
-        case = AuditState(bundle, vkeys, checkpoint, witnesses)
-        return audit_case(case, accepted), case
+    def audit_release(bundle: Path) -> AuditReport:
+        proof = inputs["consistency"]
+        if log and previous and proof is None:
+            proof = fetch_consistency(log, bundle, inputs["previous"])
+        return audit(bundle, accepted=accepted, **(inputs | {"consistency": proof}))
 
-    return audit
+    return audit_release
 
 
 def status_lines(report: AuditReport) -> Sequence[str]:

@@ -42,14 +42,15 @@ def fetch(
     from quarterturn.audit import release_download
 
     _require_consistent_options(releases, key, policy, previous, everything=everything)
-    audit = auditor(key, policy, previous) if key else None  # files that cannot be read are found before a download
+    log = f"{url.rstrip('/')}/log"
+    audit = auditor(key, policy, previous, log=log) if key else None  # files that cannot be read are found first
     out, results, lines = Output(as_json=as_json), [], []
     with _service(url) as client:
         chosen = release_download.choose(client.releases(), releases or (), everything=everything)
         with release_download.download_folder(to):
             for release in chosen:
                 result, line = _fetched(client, release, to, out)
-                report = audit(to / release.release)[0] if audit else None
+                report = audit(to / release.release) if audit else None
                 results.append(result | {"audit": report.as_json() if report else None})
                 lines += [line, *(status_lines(report) if report else ())]
     if audit is None:

@@ -49,8 +49,7 @@ def read(
         require_release(path)
         if not keys:
             raise Malformed(f"a release is audited before it is used: add --key FILE with the key of {path}'s log")
-        report, _ = auditor(keys, policy, None, accept or ())(path)
-        return sources.release(path, report)
+        return sources.release(path, auditor(keys, policy, None, accept or ())(path))
     if kind == "run":
         return sources.dev_run(path, dev_sets.public(shipped_grammars(), dev_set(home, dev_of)))
     spec = dev_set(home, dev_of)

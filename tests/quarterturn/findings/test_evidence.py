@@ -116,20 +116,20 @@ def test_an_accusation_is_published_and_anybody_checks_it(home, say, evidence, t
     release, key = turned(home), home / "public" / "log.vkey"
     evidence(2, "--task", task, "--run", 1, "--out", file)
     audit = ("audit", release, "--key", key, "--evidence", file)
-    proved = checked(say(*audit, "--json"), 0).data["evidence"]
-    assert [(item["file"], item["ok"]) for item in proved] == [
-        (str(file), True),
-        (str(release / "evidence.jsonl"), True),
-    ]
-    assert proved[0]["proved"] == [
-        "run 1 is one of mallory in 2026-12",
-        f"its result on {task} was bound when it ended",
-        "its transcript was bound with it (calls: 1)",
-        "it was served the variant of mallory in 2026-12, which is that of 0 other recipients",
-    ]
-    assert "its transcript was bound with it (calls: 1)" in checked(say(*audit), 0).out
-    own = say("audit", release, "--key", key, "--json").data["evidence"]
-    assert [item["file"] for item in own] == [str(release / "evidence.jsonl")], "what a release carries is checked"
+    argument = "; ".join(
+        (
+            "run 1 is one of mallory in 2026-12",
+            f"its result on {task} was bound when it ended",
+            "its transcript was bound with it (calls: 1)",
+            "it was served the variant of mallory in 2026-12, which is that of 0 other recipients",
+        )
+    )
+    given, own = (f"line 1 of {name}: {argument}" for name in ("evidence.json", "evidence.jsonl"))
+    step = checked(say(*audit, "--json"), 0).data["steps"][13]
+    assert step["proved"] == f"the evidence holds (documents: 2). {given}. {own}"
+    assert given in checked(say(*audit), 0).out
+    alone = say("audit", release, "--key", key, "--json").data["steps"][13]
+    assert alone["proved"] == f"the evidence holds (documents: 1). {own}", "what a release carries is checked"
 
 
 def test_a_forged_file_and_a_release_of_another_cohort_are_refused(home, say, evidence, tmp_path):
@@ -139,14 +139,15 @@ def test_a_forged_file_and_a_release_of_another_cohort_are_refused(home, say, ev
     audit = ("audit", release, "--key", key, "--evidence", file)
     forged = file.read_text().replace('"answer":"done"', '"answer":"I knew it"')
     file.write_text(forged)
-    said = checked(say(*audit, "--json"), 1)
-    (item,) = said.data["evidence"]
-    assert item["error"] == "the evidence does not hold: its transcript commitment differs"
-    assert item["evidence"]["expected"] == json.loads(forged)["result"]["transcript"]
+    report = checked(say(*audit, "--json"), 1).data
+    step = report["steps"][13]
+    assert (report["answer"], report["ok"], report["failed"]) == ("no", False, 14)
+    assert step["detail"].endswith("the evidence does not hold: its transcript commitment differs")
+    assert step["evidence"]["expected"] == json.loads(forged)["result"]["transcript"]
     file.write_text("no evidence\n")
     assert "is not JSON" in checked(say(*audit), 1).out
     (release / "tasks.jsonl").write_text("{}\n")
-    assert "the evidence was not checked" in checked(say(*audit), 1).out
+    assert "14. evidence: not reached" in checked(say(*audit), 1).out
 
 
 def test_what_cannot_be_done_is_said(home, say, evidence, tmp_path):

@@ -70,6 +70,11 @@ def test_the_newest_release_is_fetched_and_audited(service, say, tmp_path):
     assert (said.code, result["fetched"], result["audit"]["ok"]) == (0, False, True)
     assert result["sha256"] == archive_digest(mine / RELEASE)
     assert result["folder"] == str(mine / RELEASE)
+    newer = public / "log" / "checkpoint"
+    said = say("fetch", url, "--to", mine, "--key", key, "--previous", newer, "--json")
+    step = said.data[0]["audit"]["steps"][11]
+    assert (said.code, step["state"]) == (0, "proved"), said.out
+    assert "is the beginning of the newer one" in step["proved"], "the proof is made from the service's tiles"
 
 
 def test_without_a_key_the_next_command_is_said(service, say, tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from rotation.errors import NotAllowed, NotFound, Refused
 from rotation.findings.store import NewFinding, PublishedEvidence, ScanRecord
 from rotation.runs.run_tasks import OpenRun
 from sandbox.results.outcome import unplayed
-from vault.ledger.audit.accusation import check, recipients_of
+from vault.ledger.audit.accusation import check_accusation, recipients_of
 from vault.ledger.release.openings import evidence_line
 from vault.task import variant
 
@@ -46,7 +46,12 @@ def test_what_a_finding_rests_on_is_opened_and_holds(month):  # noqa: F811
     assert "folder-" in served.goal
     opened = month.vault.open(task, who="ada", why="a test").task
     statements = month.run_ledger.opened(1).statement, month.run_ledger.scored(1).statement
-    assert len(check(json.loads(evidence_line(document)), opened.document, *statements, recipients_of(document))) == 4
+    assert (
+        len(
+            check_accusation(json.loads(evidence_line(document)), opened.document, *statements, recipients_of(document))
+        )
+        == 4
+    )
     key = bytes.fromhex(document["variant_key"])
     assert opened.filled(variant.assigned(key, "alpha", "2026-12", opened.free)) == served
 

@@ -7,7 +7,7 @@ import pytest
 
 from vault.commitment import commitment
 from vault.errors import Broken, Malformed
-from vault.ledger.audit.accusation import check, recipients_of
+from vault.ledger.audit.accusation import check_accusation, recipients_of
 from vault.ledger.statements.jcs import canonical
 from vault.ledger.statements.statement import Statement
 
@@ -42,7 +42,7 @@ class Case:
 
     def check(self, evidence=None, **other):
         given = {"task": self.document, "opened": self.opened, "score": self.score, "recipients": self.recipients}
-        return check(self.evidence if evidence is None else evidence, **(given | other))
+        return check_accusation(self.evidence if evidence is None else evidence, **(given | other))
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def test_a_variant_that_two_recipients_share_is_said_to_be(month):
         month.score(number)
     opened, score = (Statement.parse(month.leaves[month.index[f"{kind}/1"]]) for kind in ("open", "score"))
     recipients = {("agent-1", "2026-12"), (f"agent-{twin}", "2026-12")}
-    proved = check(month.evidence_against(1, task), month.tasks[task], opened, score, recipients)
+    proved = check_accusation(month.evidence_against(1, task), month.tasks[task], opened, score, recipients)
     assert proved[-1].endswith("which is that of 1 other recipients")
 
 

@@ -3,8 +3,6 @@
 import io
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,10 +17,8 @@ from vault.ledger.statements.leaf import sha256_hex
 from vault.ledger.tree.merkle import HASH_BYTES
 from vault.ledger.tree.tiles import MAX_LEAF, WIDTH, pack_entries
 
-from ...patience import PATIENCE
 from ..builders import refused
 
-AUDIT_FILE = Path(__file__).resolve().parents[3] / "docs" / "audit.py"
 TERABYTE = 1 << 40
 
 
@@ -209,14 +205,3 @@ def test_the_largest_files_that_a_log_may_have_are_below_their_caps():
     leaves = [bytes(MAX_LEAF)] * WIDTH
     assert len(pack_entries(leaves)) == CAPS["log/tile/entries/"]
     assert CAPS["log/tile/"] == WIDTH * HASH_BYTES
-
-
-@pytest.mark.slow
-def test_the_single_file_refuses_it_too(month):
-    folder = month.play().retire()
-    with (folder / contents.RESULTS).open("ab") as file:
-        file.truncate(TERABYTE)
-    (folder.parent / "log.vkey").write_text(f"{month.keys[0]}\n")
-    words = ["-I", "-S", AUDIT_FILE, folder, "--key", folder.parent / "log.vkey", "--json"]
-    said = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, timeout=PATIENCE)
-    assert json.loads(said.stdout) == audit(folder, month.keys).as_json()

@@ -1,11 +1,22 @@
 """Tests of forms: what each of them takes, and the path that an error names."""
 
+import json
+import random
+import re
+from collections.abc import Iterator
+
 import pytest
 from jsonschema import Draft202012Validator
 
 from vault.errors import Malformed
-from vault.ledger.statements.forms import BASIC, PATTERNS, TEXT_LIMIT, require_form
+from vault.ledger.release.contents import FORMS
+from vault.ledger.statements.forms import BASIC, PATTERNS, TEXT_LIMIT, Form, json_pattern, require_form
+from vault.ledger.statements.jcs import parse_canonical
 from vault.ledger.statements.schemas import schema_of
+from vault.ledger.statements.statement import statement_form
+
+from ...browser.releases import leaves_of
+from ..builders import RELEASE, VECTORS
 
 VKEY = "bench.example/log+1cab3be0+AVVsvbxgiAide9osY6wMSOOdZ8lCOppdB9F896LMlzR0"
 CASES = {  # form: (values that have it, values that have not)
@@ -116,3 +127,45 @@ def test_free_names_are_of_their_pattern():
             require_form(form, value, "$.reserve")
         assert str(caught.value) == words
         assert not Draft202012Validator(schema_of(form)).is_valid(value)
+
+
+def _lines() -> Iterator[tuple[Form, bytes]]:
+    """Return the lines and leaves of good releases with their forms."""
+    for release in sorted(VECTORS.glob(f"*/{RELEASE}")):
+        for name in sorted(FORMS.keys() & {path.name for path in release.iterdir()}):
+            yield from ((FORMS[name], line) for line in (release / name).read_bytes().splitlines())
+        for leaf in leaves_of(release):
+            yield statement_form(json.loads(leaf)["predicateType"].split(":")[2]), leaf
+
+
+def test_a_line_that_matches_the_pattern_of_its_form_is_canonical_and_of_the_form():
+    draw, matching = random.Random(8785), 0
+    alphabet = b'0123456789abcdef"\\{}[],:.-+eE /truefalsn\x00\x7f\xc3\xa9'
+    for form, line in _lines():
+        pattern = re.compile(json_pattern(form).encode())
+        changed = [line]
+        for _ in range(40):
+            at, count = draw.randrange(len(line)), draw.choice([0, 1, 1, 2])
+            changed.append(line[:at] + bytes(draw.choices(alphabet, k=draw.choice([0, 1, 1, 2]))) + line[at + count :])
+        for text in changed:
+            if pattern.fullmatch(text):
+                matching += text != line
+                require_form(form, value := parse_canonical(text), "$")
+                assert value == json.loads(text)
+    assert matching > 100, "also of the changed lines some match"
+
+
+@pytest.mark.parametrize("name", ["results.jsonl", "runs.jsonl"])
+def test_the_lines_that_a_release_has_many_of_match_the_pattern(name):
+    lines = (VECTORS / "good" / RELEASE / name).read_bytes().splitlines()
+    assert all(re.fullmatch(json_pattern(FORMS[name]).encode(), line) for line in lines)
+
+
+@pytest.mark.parametrize("text", [b'"a\\u0041"', '"\xe9"'.encode(), b'"a\n"', b'"a"b"', b'" '])
+def test_a_text_with_anything_but_plain_letters_matches_no_pattern(text):
+    assert not re.fullmatch(json_pattern("text").encode(), text)
+
+
+@pytest.mark.parametrize("number", [b"01", b"-0", b"1.0", b"1e3", b"9007199254740993", b"-1", b""])
+def test_a_number_in_other_digits_matches_no_pattern(number):
+    assert not re.fullmatch(json_pattern("natural").encode(), number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,8 @@ class AuditState:
     keys: list[str]
     previous: str | None
     policy: Policy  # with its logs: checkpoint
+    evidence: Sequence[tuple[str, bytes]] = ()  # the name and the bytes of each file
+    consistency: Sequence[bytes] | None = None  # a proof from the head to a newer `previous`
     doubts: list[Doubt] = field(default_factory=list)
     bundle: Bundle = field(init=False)  # files
     verifiers: list[Verifier] = field(init=False)  # checkpoint

@@ -1,4 +1,4 @@
-"""Command line of the audit, for the single file `audit.py`: arguments, output and exit codes.
+"""Command line of the audit, for the single file `audit.py`: arguments, files, output and exit codes.
 
 Exit codes: 0 yes, 1 no or a doubt that was not accepted, 2 malformed input, 3 a file is missing.
 """
@@ -8,17 +8,22 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from vault.errors import Malformed, NotFound, VaultError
 from vault.ledger.audit.verify import audit
 from vault.ledger.signatures.checkpoint import Checkpoint
-from vault.ledger.signatures.note import Verifier, take_apart
+from vault.ledger.signatures.note import Verifier, decode_base64, take_apart
 from vault.ledger.signatures.policy import Policy
+from vault.ledger.statements.forms import Form, require_form
+from vault.ledger.statements.jcs import parse
 
 CODES = {"malformed": 2, "not-found": 3}
+MAX_EVIDENCE_BYTES = 64 << 20
+_PROOF: Form = ["text"]
 
 
 @contextmanager
@@ -46,14 +51,14 @@ def read_text(path: Path) -> str:
 
 
 def require_release(folder: Path) -> None:
-    """Refuse a folder that was never a release; one that lacks some of its files is for the audit to refuse.
+    """Refuse a folder that is no release; one that lacks other files is for the audit to refuse.
 
     Raises:
-        NotFound: there is no such folder, or neither a manifest nor a log in it.
+        NotFound: there is no such folder, or no manifest in it.
     """
     if not folder.is_dir():
         raise NotFound(f"there is no release folder {folder}")
-    if not any((folder / name).exists() for name in ("manifest.json", "log")):
+    if not (folder / "manifest.json").exists():
         what = "is no release folder: there is no manifest.json in it; name one Historical-YYYY-MM"
         raise NotFound(f"{folder} {what}")
 
@@ -70,7 +75,7 @@ def read_keys(path: Path) -> list[str]:
 
 
 def read_checkpoint(path: Path) -> str:
-    """Read a checkpoint that the caller kept, from a file.
+    """Read a checkpoint that the caller kept.
 
     Raises:
         NotFound: there is no such file.
@@ -93,6 +98,50 @@ def read_policy(path: Path) -> Policy:
         return Policy.parse(path.read_bytes())
 
 
+def read_consistency(path: Path) -> list[bytes]:
+    """Read a consistency proof as a log's service gives it: JSON with `proof`, hashes in base64.
+
+    Raises:
+        NotFound: there is no such file.
+        Malformed: it holds no proof.
+    """
+    with _using(path, "holds no consistency proof"):
+        document = parse(path.read_bytes())
+        require_form("object", document, "$")
+        require_form(_PROOF, document.get("proof"), "$.proof")
+        return [decode_base64(part, "$.proof") for part in document["proof"]]
+
+
+def read_evidence(path: Path) -> tuple[str, bytes]:
+    """Read a file of evidence; whether it is any, the audit says.
+
+    Raises:
+        NotFound: there is no such file.
+        Malformed: it is empty, or too large.
+    """
+    with _using(path, "holds no evidence"):
+        if not 0 < (size := path.stat().st_size) <= MAX_EVIDENCE_BYTES:
+            raise Malformed(f"it has {size} bytes, and evidence has 1 to {MAX_EVIDENCE_BYTES}")
+        return path.name, path.read_bytes()
+
+
+def read_inputs(
+    keys: Sequence[Path],
+    policy: Path | None = None,
+    previous: Path | None = None,
+    consistency: Path | None = None,
+    evidence: Sequence[Path] = (),
+) -> Mapping[str, Any]:
+    """Read the files that an audit is given beside the release, as the arguments of `audit`."""
+    return {
+        "keys": [key for path in keys for key in read_keys(path)],
+        "policy": read_policy(policy) if policy else None,
+        "previous": read_checkpoint(previous) if previous else None,
+        "consistency": read_consistency(consistency) if consistency else None,
+        "evidence": [read_evidence(path) for path in evidence],
+    }
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the audit with command line arguments; gives the exit code."""
     about = "Check a release without trusting anybody."
@@ -101,19 +150,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("bundle", type=Path, help="a release folder, Historical-YYYY-MM")
     add("--key", type=Path, action="append", required=True, help="a file with the log's keys")
     add("--policy", type=Path, help="a tlog-policy file: the witnesses that must have cosigned")
-    add("--previous", type=Path, help="a file with an older checkpoint that you kept")
+    add("--previous", type=Path, help="a file with a checkpoint that you kept")
+    add("--consistency", type=Path, help="a consistency proof from the release to a newer --previous")
+    add("--evidence", type=Path, action="append", default=[], help="a file of evidence to check")
     add("--accept", type=int, action="append", default=[], help="the number of a doubt")
     add("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args(arguments)
     try:
         require_release(given.bundle)
-        keys = [key for path in given.key for key in read_keys(path)]
-        policy = read_policy(given.policy) if given.policy else None
-        previous = read_checkpoint(given.previous) if given.previous else None
-        report = audit(given.bundle, keys, previous, policy, given.accept)
+        files = given.key, given.policy, given.previous, given.consistency, given.evidence
+        report = audit(given.bundle, accepted=given.accept, **read_inputs(*files))
     except VaultError as error:
+        code = CODES.get(error.kind, 2)
         sys.stderr.write(f"audit.py: {error}\n")
-        return CODES.get(error.kind, 2)
+        if given.json:
+            sys.stdout.write(f"{json.dumps({'error': str(error), 'exit': code})}\n")
+        return code
     lines = [json.dumps(report.as_json(), sort_keys=True)] if given.json else report.lines()
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     return 0 if report.ok else 1

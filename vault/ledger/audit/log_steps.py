@@ -18,10 +18,11 @@ from vault.ledger.release.bundle_reader import Bundle
 from vault.ledger.release.contents import LOG, MANIFEST
 from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.signatures.note import Verifier, open_note, take_apart
+from vault.ledger.signatures.policy import Policy
 from vault.ledger.statements.log_state import LogState, month_number
 from vault.ledger.statements.rules import agree, disagreement, require
 from vault.ledger.statements.statement import LoggedStatement
-from vault.ledger.tree.merkle import HASH_BYTES, leaf_hash
+from vault.ledger.tree.merkle import HASH_BYTES, add_peak, leaf_hash, root_over, verify_consistency
 from vault.ledger.tree.tiles import (
     HEAD,
     KEPT,
@@ -82,17 +83,21 @@ def check_leaves(case: AuditState) -> Outcome:
     with suppress(VaultError):  # what is no checkpoint is refused where it is compared
         sizes.add(Checkpoint.parse(take_apart(case.previous or "")[0]).size)
     case.log, case.roots, frontier = LogState(case.head.origin), {}, Frontier()
+    peaks: list[bytes] = []  # give the root at any size with a few hashes
     for index, width in bundles_of(size):
         path = entries_path(index, width)
         leaves = unpack_entries(case.bundle.log_file(path), width, f"{LOG}/{path}")
         for number, leaf in enumerate(leaves, index * WIDTH + 1):
-            for tile in frontier.extend([leaf_hash(leaf)]):
+            digest = leaf_hash(leaf)
+            add_peak(peaks, digest, number)
+            for tile in frontier.extend([digest]):
                 _require_tile(case, *tile)
             if _take(case, leaf) or number in sizes:
-                case.roots[number] = frontier.root()
+                case.roots[number] = root_over(reversed(peaks))
     for tile in frontier.partial_tiles():
         _require_tile(case, *tile)
-    agree("log.root", f"the root of the {size} leaves", case.head.root, frontier.root())
+    root = root_over(reversed(peaks))
+    agree("log.root", f"the root of the {size} leaves", case.head.root, root)
     case.roots[size] = case.head.root
     return "proved", f"{size} leaves give the signed root {case.head.root.hex()}"
 
@@ -115,6 +120,7 @@ def check_checkpoints(case: AuditState) -> Outcome:
     # by a run of this cohort, if one names it
     named = {run.open.says["checkpoint"]["size"]: run for run in runs}
     names = {name for name in case.bundle.log_files if name.startswith(f"{KEPT}/")}
+    is_asked = case.policy != Policy().with_logs(case.verifiers)  # else all signatures are checked
     for size in sorted(named):
         name, by = f"{KEPT}/{size}", named[size].open.name
         require("checkpoint.named", name in names, f"{LOG}/{name}", f"checkpoint of {by}")
@@ -124,13 +130,16 @@ def check_checkpoints(case: AuditState) -> Outcome:
         agree("head.origin", f"{where}: the origin", case.head.origin, older.origin)
         agree("checkpoint.root", f"{where}: the size", name, f"{KEPT}/{older.size}")
         _require_root(case, older, where)
+        if not is_asked:
+            continue
         is_own = older.size in named and case.cohort in named[older.size].served
         # of others, the witnesses may have changed since
         with within(where) if is_own else suppress(VaultError):
             case.times[older.size] = case.policy.open(note).witnesses
     with suppress(VaultError):  # what is no checkpoint is refused where it is compared
         kept = case.policy.open(case.previous or "")
-        case.times.setdefault(kept.checkpoint.size, kept.witnesses)
+        if kept.checkpoint.size <= case.head.size:  # a newer one says nothing of these leaves
+            case.times.setdefault(kept.checkpoint.size, kept.witnesses)
     for run in case.log.runs.values():
         says = run.open.says["checkpoint"]
         where = run.open.at("checkpoint.root")
@@ -154,24 +163,51 @@ def check_retirement(case: AuditState) -> Outcome:
 
 
 def check_consistency(case: AuditState) -> Outcome:
-    """Check that the log extends the checkpoint that the caller kept."""
+    """Check that the checkpoint that the caller kept and the log's head are of one history."""
     if case.previous is None:
-        return "not asked", "no older checkpoint was given to compare with"
-    where = "the older checkpoint"
+        return "not asked", "no checkpoint was given to compare with"
+    where, size = "the checkpoint that was kept", case.head.size
+    with within(where):
+        is_newer = Checkpoint.parse(take_apart(case.previous)[0]).size > size
+    if is_newer:
+        return _check_newer(case, case.previous, where)
     older = _open_older(case, case.previous, where)
     agree("previous.origin", f"{where}: the origin", case.head.origin, older.origin)
-    size = case.head.size
-    require("previous.size", older.size <= size, f"{where}: the size", f"0 to {size}", older.size)
     if older.size:
         _require_root(case, older, where)
     return "proved", f"the tree of {size} leaves extends the older one of {older.size}"
+
+
+def _check_newer(case: AuditState, note: str, where: str) -> Outcome:
+    """Check that the log's head is the beginning of a newer checkpoint.
+
+    Without a proof it is a doubt: of a shortened log, or of another one, the rest is not shown here.
+    """
+    with within(where):
+        newer, signed = open_checkpoint(note, case.verifiers)
+    agree("previous.origin", f"{where}: the origin", case.head.origin, newer.origin)
+    former = [key for _, key in case.log.keys[:-1] if key in signed.verified]
+    agree("head.key", f"{where}: the signatures", [], former)
+    size, place = case.head.size, f"{where}: the size"
+    if case.consistency is None:
+        wanted = f"0 to {size}, or a proof that the {size} leaves begin it (--consistency)"
+        case.doubt("doubt.newer", place, wanted, newer.size)
+        return "pending", f"it is of {newer.size} leaves, the release of {size}: see the doubts"
+    heads = [case.head.root, newer.root]
+    try:
+        verify_consistency(size, newer.size, case.head.root, newer.root, case.consistency)
+    except Broken:
+        place = f"{where}: the consistency proof from {size} to {newer.size}"
+        raise disagreement("previous.proof", place, heads, [*case.consistency]) from None
+    return "proved", f"the tree of {size} leaves is the beginning of the newer one of {newer.size}"
 
 
 def _take(case: AuditState, leaf: bytes) -> bool:
     """Read a leaf; tell whether the root after it is needed. The next step says what is wrong."""
     if case.contradiction is None:
         try:
-            return case.log.take(leaf).statement.kind == "score"
+            is_score = case.log.take(leaf).statement.kind == "score"
+            return is_score and "spot_check" in case.log.sets[-1].says
         except VaultError as error:
             case.contradiction = error
     return False

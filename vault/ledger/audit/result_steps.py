@@ -15,7 +15,6 @@ from vault.ledger.audit.task_steps import require_opens
 from vault.ledger.release.contents import (
     AGGREGATE,
     ATTESTATION,
-    EVIDENCE,
     README,
     RESULTS,
     RUNS,
@@ -58,8 +57,11 @@ def check_results(case: AuditState) -> Outcome:
         agree("result.lines", f"{RESULTS}: $.run after {count} lines", opened.line["run"], number)
         rows = list(lines)
         _require_results(case, opened, rows)
-        kept = [line["result"] for *_, line in rows if line["result"]["task"] not in case.broken]
-        totals = totals_of(opened.line["run"], case.cohort, kept)
+        totals = opened.line["totals"]  # which the results give
+        if not case.broken.isdisjoint(opened.run.served[case.cohort]):
+            results = [line["result"] for *_, line in rows]
+            kept = [result for result in results if result["task"] not in case.broken]
+            totals = totals_of(opened.line["run"], case.cohort, kept)
         case.runs[place] = replace(opened, counted=totals)
         count += len(rows)
         _doubt_withdrawn(case, opened, totals)
@@ -75,12 +77,9 @@ def check_figures(case: AuditState) -> Outcome:
     _require_same(case, AGGREGATE, aggregate(case.month, case.cohort, rows))
     _require_same(case, ATTESTATION, attestation(case.month, case.cohort, subjects))
     _require_same(case, README, readme(case.bundle.manifest))
-    documents = case.bundle.lines(EVIDENCE) if EVIDENCE in case.bundle.manifest["files"] else ()
-    evidence = sum(1 for _ in documents)
-    shown = f"; {evidence} lines of evidence are of their form (--evidence)" if evidence else ""
     without = f", without {len(case.broken)} broken tasks" if case.broken else ""
     figured = f"the figures of {len(rows)} runs on {case.cohort}"
-    return "proved", f"{figured} follow from the results{without}{shown}"
+    return "proved", f"{figured} follow from the results{without}"
 
 
 def check_spot_check(case: AuditState) -> Outcome:
@@ -156,17 +155,19 @@ def _require_results(case: AuditState, opened: OpenedRun, rows: Sequence[Line]) 
     ordered = sorted(members, key=lambda task: case.log.commits[task].digest)
     where = f"{RESULTS}: the tasks of run {number}"
     agree("result.lines", where, ordered, [line["result"]["task"] for *_, line in rows])
-    last = -1
-    for where, data, line in rows:
+    last, root = -1, bytes.fromhex(score["results_root"])
+    for where, data, line in rows:  # places are written for a refusal only: a release has many lines
         _require_result(case, where, line)
-        place, last = last, line["position"]
-        require("result.lines", last > place, f"{where}: $.position", f"above {place}", last)
+        if line["position"] <= last:
+            place, wanted = f"{where}: $.position", f"above {last}"
+            raise disagreement("result.lines", place, wanted, line["position"])
+        last = line["position"]
         # the result's own bytes stand between two names of the line that are no part of it
         result = data[data.index(b'"result":') + 9 : data.rindex(b',"run":')]
         bound = leaf_hash(commitment("result", result, bytes.fromhex(line["salt"])))
-        proof, root = map(bytes.fromhex, line["proof"]), bytes.fromhex(score["results_root"])
+        proof = [bytes.fromhex(part) for part in line["proof"]]
         try:
-            verify_inclusion(bound, line["position"], score["count"], list(proof), root)
+            verify_inclusion(bound, last, score["count"], proof, root)
         except Broken as error:
             raise disagreement("result.bound", where, root, str(error)) from None
     totals = totals_of(number, case.cohort, [line["result"] for *_, line in rows])
@@ -177,20 +178,27 @@ def _require_results(case: AuditState, opened: OpenedRun, rows: Sequence[Line]) 
 
 
 def _require_result(case: AuditState, where: str, line: Mapping[str, Any]) -> None:
-    result = line["result"]
-    agree("result.of", f"{where}: $.result.run", line["run"], result["run"])
-    agree("result.of", f"{where}: $.result.cohort", case.cohort, result["cohort"])
-    if task := case.tasks.get(result["task"]) or case.withdrawn.get(result["task"]):
+    result, name = line["result"], line["result"]["task"]
+    if result["run"] != line["run"]:
+        raise disagreement("result.of", f"{where}: $.result.run", line["run"], result["run"])
+    if result["cohort"] != case.cohort:
+        place = f"{where}: $.result.cohort"
+        raise disagreement("result.of", place, case.cohort, result["cohort"])
+    if task := case.tasks.get(name) or case.withdrawn.get(name):
         wanted = [task.category, task.max_steps]
         found = [result["category"], result["max_steps"]]
-        agree("result.of", f"{where}: $.result.category and $.result.max_steps", wanted, found)
-    calls, unlisted = result["calls"], result["unlisted"]
-    if result["passed"]:
-        agree("result.passed", f"{where}: $.result.verdict", "true", result["verdict"])
-        most = result["max_steps"]
-        require("result.passed", calls <= most, f"{where}: $.result.calls", f"0 to {most}", calls)
-    where, most = f"{where}: $.result.unlisted", f"0 to {calls}"
-    require("result.calls", unlisted <= calls, where, most, unlisted)
+        if wanted != found:
+            place = f"{where}: $.result.category and $.result.max_steps"
+            raise disagreement("result.of", place, wanted, found)
+    calls, most = result["calls"], result["max_steps"]
+    if result["passed"] and result["verdict"] != "true":
+        place = f"{where}: $.result.verdict"
+        raise disagreement("result.passed", place, "true", result["verdict"])
+    if result["passed"] and calls > most:
+        raise disagreement("result.passed", f"{where}: $.result.calls", f"0 to {most}", calls)
+    if (unlisted := result["unlisted"]) > calls:
+        place = f"{where}: $.result.unlisted"
+        raise disagreement("result.calls", place, f"0 to {calls}", unlisted)
 
 
 def _doubt_withdrawn(case: AuditState, opened: OpenedRun, counted: Mapping[str, Any]) -> None:

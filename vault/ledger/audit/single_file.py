@@ -25,11 +25,12 @@ from vault.ledger.audit.verify import LIES
 ROOT = Path(__file__).resolve().parents[3]
 START = "vault.ledger.audit.command"
 PACKAGE, LIBRARY, FALLBACK = "cryptography", "vault.ledger.signatures.library", "vault.ledger.signatures.ed25519"
-COLUMNS = 100
+COLUMNS = 120
 READING = tuple(
     f"vault.ledger.{name}"
     for name in (
         *("audit.command", "audit.verify", "audit.log_steps", "audit.task_steps", "audit.result_steps"),
+        *("audit.evidence_step", "audit.accusation"),
         *("audit.audit_state", "audit.report", "statements.rules", "statements.log_state", "statements.spot_check"),
         *("statements.results", "release.contents", "release.bundle_reader", "statements.statement"),
         *("statements.forms", "statements.jcs", "tree.merkle", "tree.tiles", "signatures.policy"),

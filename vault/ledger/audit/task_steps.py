@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from hashlib import sha256
 from itertools import zip_longest
 from typing import Any
 
 from vault.commitment import commitment
+from vault.ledger.audit.accusation import FREE
 from vault.ledger.audit.audit_state import AuditedTask, AuditState, Outcome
 from vault.ledger.release.contents import BROKEN, OPENINGS, TASK, TASKS, WITHDRAWN
-from vault.ledger.statements.forms import require_form
+from vault.ledger.statements.forms import Form, require_form
 from vault.ledger.statements.jcs import canonical
 from vault.ledger.statements.rules import agree, disagreement, require
+from vault.task.variant import PLACEHOLDER
 
-_PLACEHOLDER = re.compile(r"\{\{([a-z][a-z0-9_]{0,31})\}\}")
+_OBJECTS: Form = ["object"]
 _DOUBT_ONE_IN = 20  # more withdrawn tasks than this share of a cohort are a doubt
 
 
@@ -88,16 +89,16 @@ def _open(
 
 def _played(free: Any, provenance: Mapping[str, Any], place: str) -> list[Any]:
     """Give calls and answer of each committed solution, with the first choice of what is free."""
-    require_form({"*text": {"from": ["text"]}}, free, f"{place}: $.free of its task")
+    require_form(FREE, free, f"{place}: $.free of its task")
     first = {name: choice["from"][0] for name, choice in free.items() if choice["from"]}
     solutions, where = provenance.get("solutions", []), f"{place}: $.provenance.solutions"
-    require_form(["object"], solutions, where)
+    require_form(_OBJECTS, solutions, where)
     played = []
     for solution in solutions:
-        require_form(["object"], calls := solution.get("calls"), f"{where}: $.calls")
+        require_form(_OBJECTS, calls := solution.get("calls"), f"{where}: $.calls")
         plain = [{"tool": call.get("tool"), "arguments": call.get("arguments", {})} for call in calls]
         played.append([plain, solution.get("answer")])
-    text = _PLACEHOLDER.sub(
+    text = PLACEHOLDER.sub(
         lambda match: canonical(first.get(match[1], match[0])).decode()[1:-1], canonical(played).decode()
     )
     return list(json.loads(text))

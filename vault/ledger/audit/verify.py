@@ -12,6 +12,7 @@ from pathlib import Path
 
 from vault.errors import VaultError
 from vault.ledger.audit.audit_state import AuditState, Outcome
+from vault.ledger.audit.evidence_step import check_evidence
 from vault.ledger.audit.log_steps import (
     check_checkpoints,
     check_consistency,
@@ -46,6 +47,7 @@ STEPS: Mapping[str, Callable[[AuditState], Outcome]] = {
     "spot check": check_spot_check,
     "consistency": check_consistency,
     "full score": check_full_score,
+    "evidence": check_evidence,
 }
 """The steps in their order."""
 LIES: Mapping[str, str] = {
@@ -60,8 +62,9 @@ LIES: Mapping[str, str] = {
     "results": "results were edited or left out",
     "figures": "figures that nobody measured",
     "spot check": "results picked for being right",
-    "consistency": "history was rewritten since you kept a checkpoint",
+    "consistency": "history was rewritten, or cut short, since you kept a checkpoint",
     "full score": "a part of a score is taken for the whole",
+    "evidence": "an accusation of a submitter was made up",
 }
 """The attack that each step stops."""
 
@@ -71,22 +74,23 @@ def audit(
     keys: Sequence[str],
     previous: str | None = None,
     policy: Policy | None = None,
+    *,
     accepted: Collection[int] = (),
+    evidence: Sequence[tuple[str, bytes]] = (),
+    consistency: Sequence[bytes] | None = None,
 ) -> AuditReport:
     """Audit a release; any defect becomes a failed step, never an exception.
 
     Args:
         folder: the release.
         keys: verifier keys of the log (`NAME+ID+KEY`), from anywhere but the release.
-        previous: a signed checkpoint that the caller kept from before, if any.
+        previous: a signed checkpoint that the caller kept, if any.
         policy: which witnesses must have cosigned the log's heads, from anywhere but the release.
         accepted: the numbers of the doubts that the caller accepts.
+        evidence: the name and the bytes of each file of evidence to check beside the release's own.
+        consistency: a proof from the release's head to a `previous` that is newer, if any.
     """
-    return audit_case(AuditState(folder, list(keys), previous, policy or Policy()), accepted)
-
-
-def audit_case(case: AuditState, accepted: Collection[int] = ()) -> AuditReport:
-    """Take the steps with a state that has what the caller gives; they fill it."""
+    case = AuditState(folder, list(keys), previous, policy or Policy(), evidence, consistency)
     steps: list[Step] = []
     for number, (name, check) in enumerate(STEPS.items(), 1):
         if steps and not steps[-1].ok:
@@ -96,8 +100,8 @@ def audit_case(case: AuditState, accepted: Collection[int] = ()) -> AuditReport:
             state, proved = check(case)
             steps.append(Step(number, name, state, proved))
         except VaultError as error:
-            rule, evidence = error.rule, error.evidence
-            steps.append(Step(number, name, "failed", "", rule, str(error), evidence))
+            detail = str(error)
+            steps.append(Step(number, name, "failed", "", error.rule, detail, error.evidence))
     head = case.times[case.head.size] if case.times else {}
     remarks = caveats(head, case.unchecked)
     return AuditReport(steps, case.doubts, accepted, case.pending, remarks)

@@ -40,6 +40,7 @@ LIBRARY = (
     "release.js",
     "tasks.js",
     "results.js",
+    "evidence.js",
     "lookup.js",
     "view.js",
 )

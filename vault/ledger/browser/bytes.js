@@ -74,9 +74,13 @@ const sha256 = async (data) => new Uint8Array(await crypto.subtle.digest("SHA-25
  */
 async function commitment(label, payload, salt) {
   if (salt.length !== HASH_BYTES) throw new No(`a salt has ${HASH_BYTES} bytes, this one ${salt.length}`);
-  const algorithm = { name: "HMAC", hash: "SHA-256" };
-  const key = await crypto.subtle.importKey("raw", salt, algorithm, false, ["sign"]);
-  return new Uint8Array(await crypto.subtle.sign("HMAC", key, joined(utf8(`quarterturn/${label}/v1\n`), payload)));
+  return hmac(salt, joined(utf8(`quarterturn/${label}/v1\n`), payload));
+}
+
+/** @param {Uint8Array} secret @param {Uint8Array} data @returns {Promise<Uint8Array>} */
+async function hmac(secret, data) {
+  const key = await crypto.subtle.importKey("raw", secret, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+  return new Uint8Array(await crypto.subtle.sign("HMAC", key, data));
 }
 
 /** Say whether a payload and its salt (hex) open a commitment (hex). */

@@ -60,7 +60,8 @@ async function answered(find) {
   try {
     return await find();
   } catch (error) {
-    if (error instanceof Cannot) return { verdict: "cannot tell", title: error.message, proved: [], unproved: [] };
+    if (error instanceof Cannot || error instanceof Unusable)
+      return { verdict: "cannot tell", title: error.message, proved: [], unproved: [] };
     if (error instanceof No)
       return { verdict: "no", title: `No: ${error.message}.`, proved: evidenceLines(error), unproved: [] };
     reportError(error); // a mistake of ours: into the console with it

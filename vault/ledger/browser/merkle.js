@@ -74,6 +74,35 @@ async function verifyInclusion(leaf, index, size, proof, root) {
 }
 
 /**
+ * Say whether a proof shows that a tree is the beginning of a larger one (RFC 9162, section 2.1.4.2).
+ * @param {number} size1 of less than 2^31 leaves, as the next
+ * @param {number} size2
+ * @param {Uint8Array} root1
+ * @param {Uint8Array} root2
+ * @param {Uint8Array[]} proof
+ * @returns {Promise<boolean>}
+ */
+async function isConsistent(size1, size2, root1, root2, proof) {
+  if (proof.some((part) => part.length !== HASH_BYTES)) return false;
+  let [rest, last] = [size1 - 1, size2 - 1];
+  const [first, ...siblings] = (size1 & rest) === 0 ? [root1, ...proof] : proof;
+  if (!first) return false;
+  for (; rest & 1; rest >>= 1) last >>= 1;
+  let [one, two] = [first, first];
+  for (const sibling of siblings) {
+    if (!last) return false; // it goes on after the root
+    if (rest & 1 || rest === last) {
+      [one, two] = await Promise.all([nodeHash(sibling, one), nodeHash(sibling, two)]);
+      for (; rest && !(rest & 1); rest >>= 1) last >>= 1;
+    } else {
+      two = await nodeHash(two, sibling);
+    }
+    [rest, last] = [rest >> 1, last >> 1];
+  }
+  return !last && same(one, root1) && same(two, root2);
+}
+
+/**
  * Give the root over commitments sorted by their bytes: of a cohort's, or of a set's.
  * @param {string[]} commitments in hex
  * @returns {Promise<string>}

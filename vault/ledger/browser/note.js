@@ -43,8 +43,8 @@ async function parseKey(text) {
   return { name, id, key: data.subarray(1), vkey: `${name}+${id}+${encoded}` };
 }
 
-/** Read keys that are set apart by spaces or line ends. @param {string} text @returns {Promise<Verifier[]>} */
-const parseKeys = (text) => Promise.all(text.trim().split(/\s+/).map(parseKey));
+/** Read keys, one a line. @param {string} text @returns {Promise<Verifier[]>} */
+const parseKeys = (text) => Promise.all(text.trim().split("\n").map(parseKey));
 
 /**
  * Open a signed checkpoint: a given key that bears the origin's name signed it.

@@ -8,9 +8,12 @@ const [MANIFEST, HEAD, KEPT] = ["manifest.json", "log/checkpoint", "log/checkpoi
  * @property {string[]} names its files
  * @property {Read} read reads one of them
  * @property {(name: string) => number} size gives the number of bytes of one of them, which is not read for that
- * @property {string} key the log's key, or its keys, from whoever asks
+ * @property {Verifier[]} verifiers the log's keys, from whoever asks
  * @property {Uint8Array?} previous a checkpoint that they kept
+ * @property {Uint8Array[]?} consistency a proof from the release to a newer one
+ * @property {{name: string, data: Uint8Array}[]} evidence files of it
  * @property {Doubt[]} doubts
+ * @property {string?} pending
  * @property {any} manifest and its digest in `manifestDigest`
  * @property {Log} log
  * @property {LogState} state
@@ -19,10 +22,93 @@ const [MANIFEST, HEAD, KEPT] = ["manifest.json", "log/checkpoint", "log/checkpoi
  * @property {Set<string>} broken tasks that were shown to be
  * @property {OpenedRun[]} runs
  *
- * @typedef {{sentence: string, rule: string, where: string?, expected: any, found: any}} Doubt
- * @typedef {{number: number, name: string, state: string, proved: string, error: No | null}} Step
- * @typedef {{answer: "yes" | "yes with doubts" | "no" | "cannot tell", steps: Step[], doubts: Doubt[]}} Report
+ * @typedef {{where: string?, expected: any, found: any}} Disagreement
+ * @typedef {{number: number, rule: string, doubt: string, accepted: boolean, evidence: Disagreement}} Doubt
+ * @typedef {{number: number, name: string, ok: boolean, state: string, proved: string, detail: string}} Step with
+ *   `rule` and `evidence` where it failed
+ * @typedef {object} Report of the same names as the command's JSON
+ * @property {"yes" | "yes with doubts" | "no" | "cannot tell"} answer
+ * @property {boolean} ok
+ * @property {Step[]} steps
+ * @property {number?} failed
+ * @property {Doubt[]} doubts
+ * @property {string?} pending
+ *
+ * @typedef {{name: string, size: number, arrayBuffer: () => Promise<ArrayBuffer>}} Given a file
  */
+
+const MAX_EVIDENCE_BYTES = 64 * 2 ** 20;
+
+/**
+ * Audit the files of a release, with what whoever asks has from elsewhere.
+ * @param {[string, Given][]} found paths and files
+ * @param {{key: string, older?: Given, proof?: Given, evidence?: Given[]}} given
+ * @returns {Promise<{release: Release, report: Report}>}
+ */
+async function auditFiles(found, { key, older, proof, evidence = [] }) {
+  const files = filesOfRelease(found);
+  const read = async (name) => {
+    if (!files.has(name)) throw new No(`${name} is missing`);
+    return bytesOf(files.get(name), name);
+  };
+  const inputs = {
+    verifiers: await usable("the key", () => readKeys(key)),
+    previous: older ? await usable(older.name, () => readCheckpoint(older)) : null,
+    consistency: proof ? await usable(proof.name, () => readConsistency(proof)) : null,
+    evidence: await Promise.all(evidence.map((file) => usable(file.name, () => readEvidence(file)))),
+  };
+  const size = (name) => files.get(name).size;
+  const release = { names: [...files.keys()].sort(), read, size, ...inputs };
+  return { release, report: await checkRelease(release) };
+}
+
+/** Name the files of a release as it does, wherever its folder lies. @param {[string, Given][]} found */
+function filesOfRelease(found) {
+  const folders = [...new Set(found.map(([path]) => path.slice(0, path.indexOf("/") + 1)))];
+  const [folder] = folders.includes("") ? [""] : folders;
+  if (folders.length > 1 && folder) throw new Unusable("there are several folders: give one release, Historical-YYYY-MM", 3);
+  const files = new Map(found.map(([path, file]) => [path.slice(folder?.length), file]));
+  if (files.has(MANIFEST)) return files;
+  const what = "is no release folder: there is no manifest.json in it; name one Historical-YYYY-MM";
+  throw new Unusable(`${folder?.slice(0, -1) || "what was given"} ${what}`, 3);
+}
+
+/** Read what was given; what is wrong with it says nothing of the release. */
+async function usable(name, read) {
+  try {
+    return await read();
+  } catch (error) {
+    throw error instanceof No ? new Unusable(`${name} cannot be used: ${error.message}`, 2) : error;
+  }
+}
+
+/** @param {string} text one key a line @returns {Promise<Verifier[]>} */
+async function readKeys(text) {
+  if (!text.trim()) throw new No("no key was given; nothing is believed but what the log's key signed");
+  return parseKeys(text);
+}
+
+/** @param {Given} file @returns {Promise<Uint8Array>} */
+async function readCheckpoint(file) {
+  const data = await bytesOf(file, file.name);
+  parseCheckpoint(takeApart(data, file.name).text, file.name);
+  return data;
+}
+
+/** Read a consistency proof as a log's service gives it. @param {Given} file @returns {Promise<Uint8Array[]>} */
+async function readConsistency(file) {
+  const document = parseJson(await bytesOf(file, file.name), file.name);
+  requireForm("object", document, "$");
+  requireForm(["text"], document.proof, "$.proof");
+  return document.proof.map((part) => fromBase64(part, "$.proof"));
+}
+
+/** @param {Given} file */
+async function readEvidence(file) {
+  if (!file.size || file.size > MAX_EVIDENCE_BYTES)
+    throw new No(`it has ${file.size} bytes, and evidence has 1 to ${MAX_EVIDENCE_BYTES}`);
+  return { name: file.name, data: await bytesOf(file, file.name) };
+}
 
 /** The steps of the audit, in its order. Each gives the sentence that says what it proved, perhaps after a state. */
 const STEPS = {
@@ -39,6 +125,7 @@ const STEPS = {
   "spot check": spotCheck,
   consistency,
   "full score": fullScore,
+  evidence: checkEvidence,
 };
 
 /**
@@ -48,15 +135,17 @@ const STEPS = {
  */
 async function checkRelease(release) {
   const steps = [];
-  release.doubts = [];
+  Object.assign(release, { doubts: [], pending: null });
   let answer = "yes";
   for (const [name, step] of Object.entries(STEPS)) {
-    const outcome = answer === "yes" ? await attempt(() => step(release)) : { state: "not reached" };
-    steps.push({ number: steps.length + 1, name, proved: "", error: null, ...outcome });
+    const outcome = answer === "yes" ? await attempt(() => step(release)) : { ok: false, state: "not reached" };
+    steps.push({ number: steps.length + 1, name, ok: true, proved: "", detail: "", ...outcome });
     answer = { failed: "no", "cannot tell": "cannot tell" }[outcome.state] ?? answer;
   }
   if (answer === "yes" && release.doubts.length) answer = "yes with doubts";
-  return { answer, steps, doubts: release.doubts };
+  const failed = steps.find(({ state }) => state === "failed")?.number ?? null;
+  const doubts = release.doubts.map((item, place) => ({ number: place + 1, ...item }));
+  return { answer, ok: answer === "yes", steps, failed, doubts, pending: release.pending };
 }
 
 async function attempt(step) {
@@ -64,16 +153,18 @@ async function attempt(step) {
     const [proved, state] = [await step()].flat();
     return { state: state ?? "proved", proved };
   } catch (error) {
-    if (error instanceof Cannot) return { state: "cannot tell", error: new No(error.message) };
-    if (error instanceof No) return { state: "failed", error };
-    throw error;
+    if (error instanceof Cannot) return { ok: false, state: "cannot tell", detail: error.message };
+    if (!(error instanceof No)) throw error;
+    const { message: detail, rule, where, expected, found } = error;
+    const isShown = [where, expected, found].some((value) => value !== null);
+    return { ok: false, state: "failed", detail, rule, evidence: isShown ? { where, expected, found } : null };
   }
 }
 
 /** Note a rule that was not kept, though everything follows from what was logged. @param {Release} release */
 function doubt(release, rule, where, expected, found) {
   const evidence = { where, expected: asJson(expected), found: asJson(found) };
-  release.doubts.push({ rule, sentence: TABLES.rules[rule], ...evidence });
+  release.doubts.push({ rule, doubt: TABLES.rules[rule], accepted: false, evidence });
 }
 
 async function files(release) {
@@ -120,8 +211,6 @@ async function readListed({ read, manifest }, name) {
 const listedLines = async (release, name) => readLines(await readListed(release, name), name, TABLES.forms[name]);
 
 async function checkpoint(release) {
-  if (!release.key.trim()) throw new No("no key was given; nothing is believed but what the log's key signed");
-  release.verifiers = await parseKeys(release.key);
   release.head = await openCheckpoint(await release.read(HEAD), release.verifiers, HEAD);
   const { origin, size, ignored } = release.head;
   agree("head.origin", `${MANIFEST}: $.origin`, origin, release.manifest.origin);
@@ -165,7 +254,6 @@ async function checkpoints(release) {
     agree("head.origin", `${name}: the origin`, release.head.origin, older.origin);
     agree("checkpoint.root", `${name}: the size`, name.slice(KEPT.length), String(older.size));
     await requireRoot(release, older, name);
-    state.requireKey(older, name);
   }
   for (const { open } of state.runs.values()) {
     const { size, root: stated } = open.says.checkpoint;
@@ -185,29 +273,47 @@ async function retirement(release) {
   return `leaf ${release.retired.leaf.index} retires ${cohort} with exactly this manifest`;
 }
 
-const OLDER = "the older checkpoint";
+const OLDER = "the checkpoint that was kept";
 
 async function consistency(release) {
-  const { head, previous, state } = release;
-  if (!previous) return ["no older checkpoint was given to compare with", "not asked"];
+  const { head, previous } = release;
+  if (!previous) return ["no checkpoint was given to compare with", "not asked"];
+  if (parseCheckpoint(takeApart(previous, OLDER).text, OLDER).size > head.size) return compareNewer(release);
   const older = await openOlder(release, previous, OLDER);
   agree("previous.origin", `${OLDER}: the origin`, head.origin, older.origin);
-  const sizes = `0 to ${head.size}`;
-  if (older.size > head.size) throw disagreement("previous.size", `${OLDER}: the size`, sizes, older.size);
-  state.requireKey(older, OLDER);
   if (older.size) await requireRoot(release, older, OLDER);
   return `the tree of ${head.size} leaves extends the older one of ${older.size}`;
 }
 
-/** Open a checkpoint that is older than the head; name the key of its size if it was not given. */
-async function openOlder({ verifiers, state }, note, where) {
-  try {
-    return await openCheckpoint(note, verifiers, where);
-  } catch (error) {
-    const wanted = error instanceof No && state.keyAt(parseCheckpoint(takeApart(note, where).text, where).size);
-    if (!wanted || verifiers.some(({ vkey }) => vkey === wanted)) throw error;
-    throw reworded(error, `${error.message}; at its size the log's key was ${wanted}: give it too`, null);
+/** Check that the log's head is the beginning of a newer checkpoint; without a proof that is a doubt. */
+async function compareNewer(release) {
+  const [{ head, state, consistency: proof }, { size }] = [release, release.head];
+  const newer = await openCheckpoint(release.previous, release.verifiers, OLDER);
+  agree("previous.origin", `${OLDER}: the origin`, head.origin, newer.origin);
+  const former = state.keys.slice(0, -1).map(([, key]) => key);
+  const found = former.filter((key) => newer.signers.includes(key));
+  agree("head.key", `${OLDER}: the signatures`, [], found);
+  if (!proof) {
+    const wanted = `0 to ${size}, or a proof that the ${size} leaves begin it (--consistency)`;
+    doubt(release, "doubt.newer", `${OLDER}: the size`, wanted, newer.size);
+    return [`it is of ${newer.size} leaves, the release of ${size}: see the doubts`, "pending"];
   }
+  const heads = [head.root, newer.root];
+  if (!(newer.size <= MAX_LEAVES && (await isConsistent(size, newer.size, ...heads, proof))))
+    throw disagreement("previous.proof", `${OLDER}: the consistency proof from ${size} to ${newer.size}`, heads, proof);
+  return `the tree of ${size} leaves is the beginning of the newer one of ${newer.size}`;
+}
+
+/** Open a checkpoint that is older than the head, signed by the log's key of that time alone. */
+async function openOlder({ verifiers, state }, note, where) {
+  const wanted = state.keyAt(parseCheckpoint(takeApart(note, where).text, where).size);
+  if (!verifiers.some(({ vkey }) => vkey === wanted)) {
+    const message = `${where}: at its size the log's key was ${wanted}: give it too (--key)`;
+    throw new No(message, { rule: "head.key", where: `${where}: the signatures` });
+  }
+  const older = await openCheckpoint(note, verifiers, where);
+  state.requireKey(older, where);
+  return older;
 }
 
 /** Give the root of the first leaves, null where there is no such tree. @param {Release} release */

@@ -183,10 +183,8 @@ async function figures(release) {
   await requireSame(release, AGGREGATE, asBytes({ month, cohort, runs: rows }));
   await requireSame(release, ATTESTATION, asBytes(statement));
   await requireSame(release, README, utf8(readme(release.manifest)));
-  const evidence = EVIDENCE in release.manifest.files ? [...(await listedLines(release, EVIDENCE))].length : 0;
-  const shown = evidence ? `; ${evidence} lines of evidence are of their form (--evidence)` : "";
   const without = release.broken.size ? `, without ${release.broken.size} broken tasks` : "";
-  return `the figures of ${rows.length} runs on ${cohort} follow from the results${without}${shown}`;
+  return `the figures of ${rows.length} runs on ${cohort} follow from the results${without}`;
 }
 
 /** Write the README that a manifest asks for. */
@@ -236,7 +234,8 @@ async function isChosen(seed, top, run, task) {
 }
 
 /** Say until when a full score is pending: it needs every cohort of its run. */
-async function fullScore({ runs, manifest }) {
+async function fullScore(release) {
+  const { runs, manifest } = release;
   const last = new Map();
   for (const { run } of runs.filter((opened) => isScored(opened.run))) {
     const { month } = run.open.says;
@@ -244,6 +243,7 @@ async function fullScore({ runs, manifest }) {
   }
   const waiting = [...last].filter(([, until]) => until > manifest.month).sort();
   if (!waiting.length) return "no cohort of these runs is private: with earlier releases all is open";
+  release.pending = waiting.map(([, until]) => until).sort().at(-1);
   const months = waiting.map(([month, until]) => `${month} pending until ${until}`).join(", ");
   return [`full scores need cohorts that are still private: ${months}`, "pending"];
 }

@@ -12,6 +12,15 @@ class No extends Error {
   }
 }
 
+/** What was given cannot be used, so the release was not looked at; `code` is the exit code of the command then. */
+class Unusable extends No {
+  /** @param {string} message @param {number} code */
+  constructor(message, code) {
+    super(message);
+    this.code = code;
+  }
+}
+
 /** This browser cannot make the check. */
 class Cannot extends Error {}
 

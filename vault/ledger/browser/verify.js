@@ -5,40 +5,6 @@ const TITLES = { yes: `Yes: ${HOLDS}`, "yes with doubts": `Yes, with doubts: ${H
 const OTHER_LOG = "That everybody was shown this log: compare its size and its root with what others were shown.";
 const YOUR_KEY = "That the key is the operator's: it is the one that you gave.";
 
-/**
- * Name the files of a release as the release names them, wherever its folder lies.
- * @param {[string, File][]} found paths and files
- * @returns {Map<string, File>}
- */
-function filesOfRelease(found) {
-  const manifests = found.map(([path]) => path).filter((path) => `/${path}`.endsWith(`/${MANIFEST}`));
-  if (manifests.length !== 1) {
-    throw new No(
-      `there are ${manifests.length} manifests in what was given: give the folder of one release, Historical-YYYY-MM`,
-    );
-  }
-  const prefix = manifests[0].slice(0, -MANIFEST.length);
-  const strange = found.find(([path]) => !path.startsWith(prefix));
-  if (strange) throw new No(`${JSON.stringify(strange[0])} lies outside the release's folder`);
-  return new Map(found.map(([path, file]) => [path.slice(prefix.length), file]));
-}
-
-/**
- * Check a release.
- * @param {Map<string, File>} files
- * @param {string} key
- * @param {Uint8Array | null} previous
- */
-async function verifyFiles(files, key, previous) {
-  const read = async (name) => {
-    if (!files.has(name)) throw new No(`${name} is missing`);
-    return bytesOf(files.get(name), name);
-  };
-  const size = (name) => files.get(name).size;
-  const release = { names: [...files.keys()].sort(), read, size, key, previous };
-  return { report: await checkRelease(release), release };
-}
-
 /** @param {Release} release @returns {Book} */
 function bookOf(release) {
   return {
@@ -52,7 +18,7 @@ function bookOf(release) {
 
 /** @param {Report} report @returns {HTMLElement} */
 function reportElement({ answer, steps, doubts }) {
-  const bad = steps.find(({ error }) => error);
+  const bad = steps.find(({ ok }) => !ok);
   const title = TITLES[answer] ?? `${answer === "no" ? "No" : "Cannot tell"}, at step ${bad.number}, ${bad.name}`;
   const parts = [element("h2", {}, title), element("ol", {}, ...steps.map(stepElement))];
   const listed = element("ol", { id: "doubts" }, ...doubts.map(doubtElement));
@@ -63,15 +29,16 @@ function reportElement({ answer, steps, doubts }) {
 }
 
 /** @param {Step} step @returns {HTMLElement} */
-function stepElement({ number, name, state, proved, error }) {
-  const [sentence, lines] = error ? [error.message, evidenceLines(error)] : [proved, []];
+function stepElement({ number, name, state, proved, detail, evidence }) {
+  const sentence = proved || detail;
   const text = ` \u2013 ${state}${sentence && `: ${sentence}`}`;
   const attributes = { value: String(number), class: state.replaceAll(" ", "-") };
-  return element("li", attributes, element("strong", {}, name), text, ...lines.map(evidenceElement));
+  const lines = evidence ? evidenceLines(evidence).map(evidenceElement) : [];
+  return element("li", attributes, element("strong", {}, name), text, ...lines);
 }
 
 /** @param {Doubt} doubt @returns {HTMLElement} */
-const doubtElement = (doubt) => element("li", {}, doubt.sentence, ...evidenceLines(doubt).map(evidenceElement));
+const doubtElement = ({ doubt, evidence }) => element("li", {}, doubt, ...evidenceLines(evidence).map(evidenceElement));
 
 /** @param {string} line @returns {HTMLElement} */
 const evidenceElement = (line) => element("div", { class: "evidence" }, line);
@@ -120,8 +87,8 @@ function startVerifier() {
     place("answer").replaceChildren();
     if (!given.length) return;
     shown.replaceChildren(note("Reading and checking…"));
-    const older = form.elements.older.files[0];
-    const checked = await attemptFiles(given, form.elements.key.value, older);
+    const [{ key, evidence }, [older, proof]] = [form.elements, fileOf(form, "older", "proof")];
+    const checked = await attemptFiles(given, { key: key.value, older, proof, evidence: [...evidence.files] });
     shown.replaceChildren(checked.shown);
     book = checked.book;
     question.hidden = book === null;
@@ -145,12 +112,14 @@ function startVerifier() {
   answerQuestions(question, place("answer"), (query) => ask(book, query));
 }
 
-/** @param {[string, File][]} given @param {string} key @param {File | undefined} older */
-async function attemptFiles(given, key, older) {
+/** Give the file that each of these fields has, if any. @returns {(File | undefined)[]} */
+const fileOf = (form, ...names) => names.map((name) => form.elements[name].files[0]);
+
+/** @param {[string, File][]} found @param {{key: string, older?: File, proof?: File, evidence: File[]}} given */
+async function attemptFiles(found, given) {
   let outcome = null;
   const answer = await answered(async () => {
-    const previous = older ? await bytesOf(older, older.name) : null;
-    outcome = await verifyFiles(filesOfRelease(given), key, previous);
+    outcome = await auditFiles(found, given);
     return null;
   });
   if (!outcome) return { shown: answerElement(answer), book: null };

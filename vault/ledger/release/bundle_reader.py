@@ -17,8 +17,7 @@ from typing import Any
 
 from vault.errors import Broken, Malformed
 from vault.ledger.release.contents import FORMS, LOG, MANIFEST
-from vault.ledger.statements.forms import require_form
-from vault.ledger.statements.jcs import parse_canonical
+from vault.ledger.statements.forms import parse_form
 from vault.ledger.statements.rules import agree, disagreement
 
 MAX_LINE = 1 << 20
@@ -62,8 +61,7 @@ class Bundle:
                 what = f"{name} has {size} bytes; such a file has at most {cap}"
                 raise Malformed(what, where=name, expected=f"0 to {cap}", found=size)
         data = _read(folder / MANIFEST, MANIFEST)
-        manifest = parse_canonical(data, MANIFEST)
-        require_form(FORMS[MANIFEST], manifest, MANIFEST)
+        manifest = parse_form(FORMS[MANIFEST], data, MANIFEST)
         log = {name for name in sizes if name.startswith(f"{LOG}/")}
         listed = {MANIFEST, *manifest["files"]}
         for name in sorted(sizes.keys() - log ^ listed):
@@ -96,15 +94,14 @@ class Bundle:
         Raises:
             Malformed: a line is longer than 1 MiB, has no end, or is not canonical JSON of its form.
         """
+        form = FORMS[name]
         with _reading(name), (self.folder / name).open("rb") as file:
             for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), b""), 1):
                 where = f"line {number} of {name}"
                 if not line.endswith(b"\n"):
                     what = f"{where} is cut short or longer than {MAX_LINE} bytes"
                     raise Malformed(what, where=where)
-                value = parse_canonical(line[:-1], where)
-                require_form(FORMS[name], value, where)
-                yield where, line[:-1], value
+                yield where, line[:-1], parse_form(form, line[:-1], where)
 
 
 def _walk(folder: Path, prefix: str) -> Iterator[tuple[str, int]]:

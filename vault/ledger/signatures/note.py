@@ -13,6 +13,7 @@ import binascii
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar, Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -65,12 +66,12 @@ class Verifier:
         name, kind, public = read_vkey(vkey)
         return cls(name, public, kind)
 
-    @property
+    @cached_property
     def key_id(self) -> bytes:
         """The four bytes that stand before its signatures."""
         return key_id(self.name, self.kind, self.public)
 
-    @property
+    @cached_property
     def vkey(self) -> str:
         """The key as text, to be handed to others."""
         encoded = base64.b64encode(self.kind + self.public).decode()

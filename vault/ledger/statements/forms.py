@@ -8,11 +8,13 @@ allow null.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from vault.errors import Malformed
+from vault.ledger.statements.jcs import parse_canonical
 
 Form = Any
 TEXT_LIMIT = 1024  # characters
@@ -48,6 +50,21 @@ BASIC: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "object": (lambda value: isinstance(value, dict), "an object"),
 }
 _COMPILED = {name: re.compile(pattern, re.ASCII) for name, (pattern, _) in PATTERNS.items()}
+
+
+def parse_form(form: Form, data: bytes, where: str) -> Any:
+    """Read canonical JSON of a form from a table.
+
+    Raises:
+        Malformed: as `parse_canonical` and `require_form`.
+    """
+    if id(form) not in _compiled_json:
+        _compiled_json[id(form)] = form, re.compile(json_pattern(form).encode())
+    if _compiled_json[id(form)][1].fullmatch(data):
+        return _scan(data.decode(), 0)[0]
+    value = parse_canonical(data, where)
+    require_form(form, value, where)
+    return value
 
 
 def require_form(form: Form, value: Any, path: str) -> None:
@@ -100,3 +117,46 @@ def _require_members(form: Mapping[str, Form], value: Mapping[str, Any], path: s
             raise Malformed(f"{path}.{name} is missing", where=f"{path}.{name}")
     if strange := sorted(value.keys() - {name.rstrip("?") for name in form}):
         raise Malformed(f"{path}: {strange[0][:60]!r} is not a key of this format", where=path)
+
+
+_NEVER = "(?!)"
+_TEXT = r'"[ !#-\[\]-~]{%s}"'  # printable ASCII without a quote and a backslash
+_JSON: Mapping[str, str] = {
+    "text": _TEXT % f"1,{TEXT_LIMIT}",
+    "string": _TEXT % "0,",
+    "boolean": "(?:true|false)",
+    "natural": "(?:0|[1-9][0-9]{0,14})",
+    "positive": "[1-9][0-9]{0,14}",
+}
+_scan = json.JSONDecoder().raw_decode
+_compiled_json: dict[int, tuple[Form, re.Pattern[bytes]]] = {}  # by identity: a table stays
+
+
+def json_pattern(form: Form) -> str:
+    """Write a pattern that matches canonical JSON of a form, and no other; not all of it.
+
+    A line that it matches needs no other check, which is most lines of a release. What it leaves
+    out (escapes, letters beyond ASCII, long numbers, free objects) is parsed and checked in full.
+    """
+    if isinstance(form, list):
+        inner = json_pattern(form[0])
+        return f"(?:{inner}|null)" if form[1:] else rf"\[(?:{inner}(?:,{inner})*)?\]"
+    if isinstance(form, str):
+        name, _, null = form.partition("|")
+        if name[0] == "=":
+            inner = f'"(?:{"|".join(map(re.escape, name[1:].split(",")))})"'
+        elif name in PATTERNS and "[^" not in PATTERNS[name][0]:
+            inner = f'"{PATTERNS[name][0]}"'
+        else:
+            inner = _JSON.get(name, _NEVER)
+        return f"(?:{inner}|null)" if null else inner
+    members, is_first = "", True
+    for name in sorted(form, key=lambda name: name.rstrip("?")):
+        if name[0] == "*":
+            return _NEVER
+        member = f'"{re.escape(name.rstrip("?"))}":{json_pattern(form[name])}'
+        if name[-1] == "?":
+            members += f"(?:{member},)?" if is_first else f"(?:,{member})?"
+        else:
+            members, is_first = f"{members}{'' if is_first else ','}{member}", False
+    return _NEVER if is_first else rf"\{{{members}\}}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -16,6 +17,7 @@ from vault.errors import Malformed
 
 MAX_DEPTH = 64
 MAX_INTEGER = 2**53 - 1
+_FRACTION = re.compile(r"(?:^|[:\[,])-?[0-9]+[.eE]")  # or a text that looks so
 _WORDS = {None: "null", True: "true", False: "false"}
 
 
@@ -86,14 +88,24 @@ def number(value: float) -> str:
 def _parse(data: bytes, what: str) -> tuple[Any, bytes]:
     """Read one JSON value; give it and its canonical form."""
     try:
-        value = _decode(data.decode())
-        return value, canonical(value)
+        text = data.decode()
+        value = _decode(text)
+        return value, data if _is_plain(text) and _write_plain(value) == text else canonical(value)
     except Malformed as error:
         raise Malformed(f"{what} is refused: {error}", where=what) from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise Malformed(f"{what} is not JSON: {error}", where=what) from None
     except RecursionError:
         raise Malformed(f"{what} is nested deeper than {MAX_DEPTH} levels", where=what) from None
+
+
+def _is_plain(text: str) -> bool:
+    """Tell whether the standard library writes the value of a text as RFC 8785 asks.
+
+    It differs in fractions and in the order of names beyond ASCII, and knows no limit of levels.
+    """
+    levels = text.count("[") + text.count("{")
+    return text.isascii() and levels <= MAX_DEPTH and not _FRACTION.search(text)
 
 
 def _write(value: Any, depth: int) -> str:
@@ -127,9 +139,9 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _whole(digits: str) -> int:
-    if len(digits) > len(str(MAX_INTEGER)) + 1:
+    if len(digits) > len(str(MAX_INTEGER)) + 1 or abs(value := int(digits)) > MAX_INTEGER:
         raise Malformed("a whole number is beyond 2^53 - 1; write it as text")
-    return int(digits)
+    return value
 
 
 def _none(name: str) -> Any:
@@ -137,3 +149,4 @@ def _none(name: str) -> Any:
 
 
 _decode = json.JSONDecoder(object_pairs_hook=_members, parse_int=_whole, parse_constant=_none).decode
+_write_plain = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode

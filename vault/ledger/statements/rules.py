@@ -91,9 +91,11 @@ RULES: Mapping[str, str] = {
     "result.totals": "the results add up to the totals that the score committed to",
     "figures.files": "the computed files are what follows from the others",
     "spot_check.chosen": "as many results are judged again as the promised seed chooses",
-    "previous.origin": "the older checkpoint is of this log",
-    "previous.size": "the older checkpoint is not newer than the release: take a newer release",
+    "previous.origin": "the checkpoint that was kept is of this log",
+    "previous.proof": "a consistency proof leads from the release to the newer checkpoint",
+    "evidence.holds": "evidence follows from the release and from what its result committed to",
     # -- doubts
+    "doubt.newer": "a checkpoint newer than the release is joined to it by a consistency proof",
     "doubt.time": "a leaf is cosigned in its month, within a day",
     "doubt.before": "a run is cosigned as opened before it has a score",
     "doubt.clock": "cosignatures of larger trees are no older; between witnesses, by five minutes",

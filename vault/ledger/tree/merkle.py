@@ -30,7 +30,8 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 def level_up(hashes: Sequence[bytes]) -> list[bytes]:
     """Hash neighbours in pairs; an odd one at the end is left out."""
-    return [node_hash(hashes[i], hashes[i + 1]) for i in range(0, len(hashes) - 1, 2)]
+    pairs = zip(hashes[::2], hashes[1::2], strict=False)
+    return [sha256(b"\1" + left + right).digest() for left, right in pairs]
 
 
 def root(hashes: Sequence[bytes]) -> bytes:
@@ -44,6 +45,13 @@ def root_over(peaks: Iterable[bytes]) -> bytes:
     for peak in peaks:
         tree = node_hash(peak, tree) if tree else peak
     return tree or EMPTY_ROOT
+
+
+def add_peak(peaks: list[bytes], leaf: bytes, size: int) -> None:
+    """Append a leaf hash, the `size`th, to the roots of a tree's perfect subtrees, the largest first."""
+    while not size & 1:
+        leaf, size = node_hash(peaks.pop(), leaf), size >> 1
+    peaks.append(leaf)
 
 
 def peaks_of(hashes: Sequence[bytes]) -> Iterator[bytes]:
@@ -145,16 +153,19 @@ def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes],
     _require_hashes([leaf, expected, *proof])
     inner = (index ^ (size - 1)).bit_length()
     length = inner + (index >> inner).bit_count()
-    where, count = f"the inclusion proof of leaf {index} of {size}", len(proof)
-    if not 0 <= index < size or count != length:
+    if not 0 <= index < size or len(proof) != length:
+        where, count = f"the inclusion proof of leaf {index} of {size}", len(proof)
         what = f"{where} has {length} hashes, not {count}, and there are leaves 0 to {size - 1}"
         where = f"{where}: the number of hashes"
         raise Broken(what, where=where, expected=length, found=count)
-    computed = leaf
-    for level, sibling in enumerate(proof):
-        is_right = level >= inner or index >> level & 1
-        computed = node_hash(sibling, computed) if is_right else node_hash(computed, sibling)
+    computed, place = leaf, index
+    for sibling in proof[:inner]:  # below it the paths of this leaf and of the last one differ
+        pair = sibling + computed if place & 1 else computed + sibling
+        computed, place = sha256(b"\1" + pair).digest(), place >> 1
+    for sibling in proof[inner:]:
+        computed = sha256(b"\1" + sibling + computed).digest()
     if computed != expected:
+        where = f"the inclusion proof of leaf {index} of {size}"
         what = f"{where} gives the root {computed.hex()}, so the leaf is not in the tree"
         raise Broken(what, where=where, expected=expected, found=computed)
 
@@ -166,52 +177,34 @@ def verify_consistency(size1: int, size2: int, root1: bytes, root2: bytes, proof
         Broken: the older tree is not the beginning of the newer one, or the proof is malformed.
     """
     _require_hashes([root1, root2, *proof])
+    what = f"the consistency proof from {size1} to {size2}"
     if not 1 <= size1 <= size2:
-        raise Broken(
-            f"a consistency proof needs 1 <= old size <= new size, not {size1} and {size2}",
-            where="the old size",
-            expected=f"1 to {size2}",
-            found=size1,
-        )
+        sizes = f"1 to {size2}"
+        raise Broken(f"{what} has no such trees", where="the old size", expected=sizes, found=size1)
     if size1 == size2:
         if proof or root1 != root2:
-            raise Broken(
-                f"two roots at one size {size1}: {root1.hex()} and {root2.hex()}",
-                where=f"the root and the proof at size {size2}",
-                expected={"root": root1, "proof": []},
-                found={"root": root2, "proof": list(proof)},
-            )
+            heads = {"root": root1, "proof": []}, {"root": root2, "proof": [*proof]}
+            two = f"two roots at one size {size1}: {root1.hex()} and {root2.hex()}"
+            raise Broken(two, where=what, expected=heads[0], found=heads[1])
         return
-    shift = (size1 & -size1).bit_length() - 1
-    inner = ((size1 - 1) ^ (size2 - 1)).bit_length() - shift
-    border = ((size1 - 1) >> (inner + shift)).bit_count()
-    is_peak = size1 == 1 << shift
-    seed, rest = (root1, proof) if is_peak else (proof[0] if proof else b"", proof[1:])
-    if len(proof) != inner + border + (not is_peak):
-        wanted = inner + border + (not is_peak)
-        raise Broken(
-            f"a consistency proof from {size1} to {size2} has {wanted} hashes, not {len(proof)}",
-            where="the number of hashes in the consistency proof",
-            expected=wanted,
-            found=len(proof),
-        )
-    mask = (size1 - 1) >> shift
-    old = _chain_border(_chain_inner_right(seed, rest[:inner], mask), rest[inner:])
-    new = _chain_border(_chain_inner(seed, rest[:inner], mask), rest[inner:])
-    if old != root1:
-        raise Broken(
-            f"the proof gives the old root {old.hex()}, not {root1.hex()}",
-            where=f"the root at size {size1} from the consistency proof",
-            expected=root1,
-            found=old,
-        )
-    if new != root2:
-        raise Broken(
-            f"the proof gives the new root {new.hex()}, not {root2.hex()}",
-            where=f"the root at size {size2} from the consistency proof",
-            expected=root2,
-            found=new,
-        )
+    rest, last = size1 - 1, size2 - 1
+    hashes = [root1, *proof] if size1 & rest == 0 else [*proof]
+    while rest & 1:
+        rest, last = rest >> 1, last >> 1
+    old = new = hashes[0] if hashes else b""
+    for sibling in hashes[1:]:
+        if not last:  # it goes on after the root
+            old = b""
+        elif rest & 1 or rest == last:
+            old, new = node_hash(sibling, old), node_hash(sibling, new)
+            while rest and not rest & 1:
+                rest, last = rest >> 1, last >> 1
+        else:
+            new = node_hash(new, sibling)
+        rest, last = rest >> 1, last >> 1
+    if last or (old, new) != (root1, root2):
+        message = f"{what} does not lead to the two roots"
+        raise Broken(message, where=what, expected=[root1, root2], found=[*proof])
 
 
 def set_root(commitments: Iterable[bytes]) -> bytes:
@@ -248,26 +241,6 @@ def _join(nodes: Nodes, start: int, end: int) -> bytes:
     while parts:
         subtree = node_hash(parts.pop(), subtree)
     return subtree
-
-
-def _chain_inner(seed: bytes, proof: Sequence[bytes], index: int) -> bytes:
-    for sibling in proof:
-        seed = sha256(b"\1" + sibling + seed if index & 1 else b"\1" + seed + sibling).digest()
-        index >>= 1
-    return seed
-
-
-def _chain_inner_right(seed: bytes, proof: Sequence[bytes], index: int) -> bytes:
-    for level, sibling in enumerate(proof):
-        if index >> level & 1:
-            seed = node_hash(sibling, seed)
-    return seed
-
-
-def _chain_border(seed: bytes, proof: Sequence[bytes]) -> bytes:
-    for sibling in proof:
-        seed = sha256(b"\1" + sibling + seed).digest()
-    return seed
 
 
 def _require_hashes(hashes: Iterable[bytes]) -> None:
