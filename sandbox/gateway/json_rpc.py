@@ -20,8 +20,9 @@ MAX_OUTLINE_BYTES = 4096
 MAX_BRACKETS = 1_100_000  # more than fit into a request of the permitted size
 MAX_ID_CHARACTERS = 256
 
-# What stands between two brackets, with every string in it; possessive, so that no text takes more than linear time.
-_BRACKET = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+(?:"|\\?\Z))*+(?:([{\[])|[}\]])', re.DOTALL)
+# What stands between two brackets, with every string in it; possessive, and it always ends at a bracket or at the end,
+# so that no text takes more than linear time.
+_BRACKET = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+(?:"|\\?\Z))*+([{}\[\]]|\Z)', re.DOTALL)
 
 
 def refusal(request: bytes, reason: str) -> dict[str, Any]:
@@ -47,12 +48,14 @@ def request_id(request: bytes) -> str | int | None:
 def outline(request: bytes) -> bytes:
     """Return the outermost object of a JSON text with empty containers in it; what is cut off is closed."""
     parts, depth, begin = list[bytes](), 0, 0
-    matches = iter(_BRACKET.scanner(request).match, None)  # each from where the last ended; a search would skip bytes
-    for match in islice(matches, MAX_BRACKETS):
-        if opening := match[1]:
+    for match in islice(_BRACKET.finditer(request), MAX_BRACKETS):
+        bracket = match[1]
+        if not bracket:
+            break
+        if bracket in b"{[":
             depth += 1
             if depth == 2:  # noqa: PLR2004 - a container in the outermost object
-                parts += [request[begin : match.end()], b"}" if opening == b"{" else b"]"]
+                parts += [request[begin : match.end()], b"}" if bracket == b"{" else b"]"]
                 if len(parts) > MAX_OUTLINE_BYTES:
                     break
         else:
