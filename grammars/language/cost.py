@@ -29,6 +29,7 @@ TEXT_STEP = 64  # characters
 
 _MACRO = re.compile(r"\.\s*(?P<macro>map|filter|all|exists_one|exists)\s*\(\s*(?P<name>[A-Za-z_]\w*)\s*,")
 _BRACKET = re.compile(rf"{_MACRO.pattern}|[()]")
+_MACRO_IN_ANY_FORM = re.compile(r"\b(?:map|filter|all|exists_one|existsOne|exists)\s*\(")  # CEL takes `map((x), y)` too
 
 
 class TooCostly(Malformed):
@@ -82,9 +83,11 @@ class Shape:
         """Look at a source whose texts were emptied.
 
         Raises:
-            TooCostly: it has too many macros, or nests them too deep.
+            TooCostly: it has too many macros, nests them too deep, or has one in a form that is not counted.
         """
         names = [match["name"] for match in _MACRO.finditer(bare)]
+        if len(names) != len(_MACRO_IN_ANY_FORM.findall(bare)):
+            raise TooCostly("a macro is written as `list.map(name, value)`; `exists_one` has an underscore")
         deepest = copying = 0
         opened: list[str | None] = []  # of each bracket that is open, its macro
         for match in _BRACKET.finditer(bare):

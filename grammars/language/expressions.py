@@ -37,8 +37,10 @@ _FIELD_OF_EACH = rf"(?:{_PATH.pattern})\.map\((?P<each>[a-z]\w*), (?P=each)\.\w+
 _CALL = rf"{_HEAD}{_ARGUMENT}(?:, {_ARGUMENT})*\)|{_FIELD_OF_EACH}"
 _TEXT_CALL_OR_PATH = re.compile(rf"{_TEXT}|(?<![\w.])(?:(?P<made>{_CALL})|(?P<path>{_PATH.pattern})(?P<call>\()?)")
 _ROUNDS = re.compile(rf"(?P<items>{_PATH.pattern})\.(?P<macro>filter|map)\((?P<name>[a-z]\w*), (?P<body>.*)\)")
-# `has` tests whether a field exists; triple and raw quotes are not parsed here; `path__` is our own prefix.
-_LEFT_AS_WRITTEN = re.compile(r"has\(|\'\'\'|\"\"\"|\b[rRbB]{1,2}['\"]|\bpath__")
+# `has` tests whether a field exists; `path__` is our own prefix.
+_LEFT_AS_WRITTEN = re.compile(r"has\(|\bpath__")
+# In a source whose texts were emptied: what could hide a macro from `Shape`, or show it a text for one.
+_UNREAD = re.compile(r"""//|\b[rRbB]{1,2}"|""["']""")
 # Without `matches`: what a regular expression costs is not counted.
 _NATIVE = {"size", "contains", "startsWith", "endsWith", "string", "int", "uint", "double", "bytes", "type"}
 _NATIVE |= {"dyn", "has", "range"}
@@ -243,8 +245,11 @@ class Expression:
                 f"{where}: the expression {source[:40]!r}… is longer than {MAX_CHARACTERS} characters: name a part of "
                 "it under `let`"
             )
+        bare = re.sub(_TEXT, '""', source)
+        if _UNREAD.search(bare):
+            raise Malformed(f"{where}: {source!r} has a comment, or a raw or triple-quoted text: write it without")
         try:
-            shape = Shape.of(re.sub(_TEXT, '""', source))
+            shape = Shape.of(bare)
             program = cel.compile(source)
         except TooCostly as error:
             raise Malformed(f"{where}: {source!r}: {error}") from None

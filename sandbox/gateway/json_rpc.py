@@ -9,6 +9,7 @@ Whoever sends a request that has another id in its outline than a parser would f
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Any
 
 from sandbox.strict_json import strict_object
@@ -16,11 +17,12 @@ from vault.errors import Malformed
 
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 MAX_OUTLINE_BYTES = 4096
-MAX_BRACKETS = 100_000
+MAX_BRACKETS = 1_100_000  # more than fit into a request of the permitted size
 MAX_ID_CHARACTERS = 256
 
-# What stands between two brackets, with every string in it; possessive, so that no text takes more than linear time.
-_BRACKET = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+(?:"|\\?\Z))*+([{}\[\]])', re.DOTALL)
+# What stands between two brackets, with every string in it; possessive, and it always ends at a bracket or at the end,
+# so that no text takes more than linear time.
+_BRACKET = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+(?:"|\\?\Z))*+([{}\[\]]|\Z)', re.DOTALL)
 
 
 def refusal(request: bytes, reason: str) -> dict[str, Any]:
@@ -45,20 +47,21 @@ def request_id(request: bytes) -> str | int | None:
 
 def outline(request: bytes) -> bytes:
     """Return the outermost object of a JSON text with empty containers in it; what is cut off is closed."""
-    parts, depth, begin, end = list[bytes](), 0, 0, 0
-    for _ in range(MAX_BRACKETS):
-        match = _BRACKET.match(request, end)  # a search would begin anew at each byte
-        if match is None:
+    parts, depth, begin = list[bytes](), 0, 0
+    for match in islice(_BRACKET.finditer(request), MAX_BRACKETS):
+        bracket = match[1]
+        if not bracket:
             break
-        bracket, end = match[1], match.end()
         if bracket in b"{[":
             depth += 1
             if depth == 2:  # noqa: PLR2004 - a container in the outermost object
-                parts += [request[begin:end], b"}" if bracket == b"{" else b"]"]
+                parts += [request[begin : match.end()], b"}" if bracket == b"{" else b"]"]
+                if len(parts) > MAX_OUTLINE_BYTES:
+                    break
         else:
             depth -= 1
             if depth == 1:
-                begin = end
+                begin = match.end()
             elif depth <= 0:
-                return b"".join([*parts, request[begin:end]])
+                return b"".join([*parts, request[begin : match.end()]])
     return b"".join([*parts, b"}"])

@@ -50,15 +50,16 @@ STARTERS = {
 """What may start a program, load a library or run a text, and what that is."""
 
 MODULES = {
-    "alembic", "cffi", "code", "concurrent.futures.process", "ctypes", "imp", "jinja2", "marshal", "multiprocessing",
-    "pickle", "pkcs11", "pty", "runpy", "shelve", "subprocess",
+    "alembic", "cffi", "code", "concurrent.futures.ProcessPoolExecutor", "concurrent.futures.process", "ctypes", "imp",
+    "jinja2", "marshal", "multiprocessing", "pickle", "pkcs11", "pty", "runpy", "shelve", "subprocess",
 }  # fmt: skip
 CALLS = {
     "CDLL", "LoadLibrary", "SourceFileLoader", "__import__", "create_subprocess_exec", "create_subprocess_shell",
-    "enable_load_extension", "entry_points", "eval", "exec_module", "execv", "execve", "execvp", "execvpe", "fork",
-    "forkpty", "import_module", "load_extension", "popen", "posix_spawn", "run_module", "run_path", "spawnv",
-    "spec_from_file_location", "system",
+    "enable_load_extension", "entry_points", "eval", "exec_module", "fork", "forkpty", "import_module",
+    "load_extension", "popen", "posix_spawn", "posix_spawnp", "run_module", "run_path", "spec_from_file_location",
+    "subprocess_exec", "subprocess_shell", "system", "unsafe_load", "zipimporter",
 }  # fmt: skip
+CALLS |= {f"{verb}{form}" for verb in ("exec", "spawn") for form in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")}
 BUILT_IN = {"compile", "exec"}  # as methods they are a regular expression's, a session's, an expression's
 
 
@@ -90,9 +91,13 @@ def test_nothing_else_starts_a_program_loads_a_library_or_runs_a_text():
 
 def starts_something(path):
     for part in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(part, ast.Import) and MODULES & {name.name for name in part.names}:
-            return True
-        if isinstance(part, ast.ImportFrom) and part.module in MODULES:
+        if isinstance(part, ast.Import):
+            imported = [name.name for name in part.names]
+        elif isinstance(part, ast.ImportFrom):  # a submodule may be named behind `from` or behind `import`
+            imported = [f"{part.module}.{name.name}" for name in part.names]
+        else:
+            imported = []
+        if any(name == module or name.startswith(f"{module}.") for name in imported for module in MODULES):
             return True
         if isinstance(part, ast.Call):
             name = getattr(part.func, "attr", getattr(part.func, "id", ""))
@@ -106,6 +111,13 @@ def starts_something(path):
     [
         ("import pickle", True),
         ("from subprocess import run", True),
+        ("import ctypes.util", True),
+        ("from multiprocessing.pool import Pool", True),
+        ("from concurrent.futures import ProcessPoolExecutor", True),
+        ("from concurrent.futures import ThreadPoolExecutor", False),
+        ("os.execlp(program, program)", True),
+        ("os.spawnlp(os.P_WAIT, program, program)", True),
+        ("yaml.unsafe_load(text)", True),
         ("os.system(text)", True),
         ("exec(text)", True),
         ("session.exec(query)", False),

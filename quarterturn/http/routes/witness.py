@@ -45,7 +45,9 @@ def create(witness: LocalWitness) -> Starlette:
             return Response("this witness cannot keep what it sees, so it signs nothing\n", 503, media_type=TEXT)
         return Response(reply.body, reply.status, {"content-type": reply.content_type})
 
-    return Starlette(routes=[Route("/add-checkpoint", add_checkpoint, methods=["POST"])])
+    app = Starlette(routes=[Route("/add-checkpoint", add_checkpoint, methods=["POST"])])
+    app.router.redirect_slashes = False  # a redirect would name whatever host the request does
+    return app
 
 
 def serve(witness: LocalWitness, host: str, port: int, *, ready: Callable[[str], None]) -> None:

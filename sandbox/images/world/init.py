@@ -141,6 +141,7 @@ class Seed:
 def unpack(seed: Seed, root: str) -> None:
     """Write the seed below `root`: directories, regular files and symbolic links, and nothing outside."""
     folders: list[tuple[Path, int]] = []
+    links: set[Path] = set()
     stream: Any = seed
     with tarfile.open(fileobj=stream, mode="r|") as tar:
         for info in tar:
@@ -150,6 +151,10 @@ def unpack(seed: Seed, root: str) -> None:
             if path.startswith(("/", "../")) or path == "..":
                 raise ValueError("the seed holds a path that leads out of the data folder")
             place = Path(root) / path
+            if not links.isdisjoint((place, *place.parents)):  # it may lead anywhere
+                raise ValueError("the seed holds a path that passes through a link")
+            if info.issym():
+                links.add(place)
             place.parent.mkdir(parents=True, exist_ok=True)
             write(tar, info, place, folders)
     seed.drain()

@@ -44,6 +44,37 @@ def test_an_expression_that_is_too_long_or_too_deep_is_refused_before_cel_sees_i
 @pytest.mark.parametrize(
     "source",
     [
+        "xs.map(//\na, xs.map(//\nb, xs.map(//\nc, 1)))",
+        "xs.//\nmap(a, 1)",
+        '// "\nxs.map(a, 1) // "',
+        r"""r"\" == "" || xs.map(a, 1) == [] || "" == r"\" """,
+        r"""R'\' == '' || xs.map(a, 1) == [] || '' == R'\' """,
+        r"""b'\'' == b'' || xs.map(a, 1) == []""",
+        """'''"''' == '' || xs.map(a, 1) == [] || '' == '''"''' """,
+        """\"\"\"'\"\"\" == '' || xs.map(a, 1) == []""",
+    ],
+)
+def test_no_macro_hides_behind_a_comment_or_a_text(source):
+    with pytest.raises(Malformed, match=r"a comment, or a raw or triple-quoted text"):
+        Expression.parse(source, "here")
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["xs.map((a), a)", "xs.map(.a, a)", "xs.filter(\n((a)), true)", "xs.all((a), true)", "xs.existsOne(a, a == 1)"],
+)
+def test_a_macro_in_a_form_that_is_not_counted_is_refused(source):
+    with pytest.raises(Malformed, match=r"a macro is written as"):
+        Expression.parse(source, "here")
+
+
+def test_what_a_text_holds_hides_nothing():
+    assert Expression.parse("xs.map(a, 'https://x').size() + 'r\"'.size()", "here").evaluate(Scope({"xs": [1]})) == 3
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
         "xs.map(a, xs.map(b, a + b))",
         "xs.map(a, xs.filter(b, b == a))",
         "xs.exists(a, xs.exists(b, a + b == -1))",

@@ -196,6 +196,8 @@ def test_a_witness_answers_one_call(client: TestClient) -> None:
     assert client.post("/add-checkpoint", content=b"nothing").status_code == 400
     assert client.post("/add-checkpoint", content=b"x" * (MAX_BODY + 1)).status_code == 400
     assert client.get("/add-checkpoint").status_code == 405
+    elsewhere = client.post("/add-checkpoint/", headers={"host": "elsewhere.example"}, follow_redirects=False)
+    assert (elsewhere.status_code, "location" in elsewhere.headers) == (404, False)
     assert [client.get(path).status_code for path in ("/", "/docs", "/openapi.json", "/checkpoint")] == [404] * 4
     one = Checkpoint(LOG.name, 1, bytes(32)).sign(LOG)
     assert client.post("/add-checkpoint", content=f"old 0\n\n{one}").status_code == 200
