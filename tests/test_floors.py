@@ -38,10 +38,9 @@ GATES = {
     "docker": ("sandbox.boxes.docker.engine", "sandbox.boxes.docker.strict_client"),
     "fastapi": ("quarterturn.http",),
     "httpx2": (
-        "quarterturn.audit.log_monitor",
         "quarterturn.client",
-        "quarterturn.home.witnesses",
         "sandbox.model_gateway.upstream",
+        "sandbox.remote_client",
     ),
     "jinja2": ("quarterturn.pages",),
     "jwt": ("quarterturn.accounts.oidc",),
@@ -89,6 +88,7 @@ ELSEWHERE = tuple(f"sandbox.kinds.{name}.backend" for name in ("calendar", "mail
 
 # What a module imports that reads from a remote itself, and packages that read what others brought.
 NETWORK = {"docker", "h11", "http.client", "httpx2", "requests", "smtplib", "urllib.request"}
+NETWORK |= {"sandbox.remote_client"}
 REMOTE = (
     *("quarterturn.accounts.oidc", "quarterturn.client", "quarterturn.notices", "sandbox.boxes.docker"),
     *("sandbox.claim_judge", "sandbox.endpoint", "sandbox.judge", "sandbox.model_gateway", "vault.keys.locks"),

@@ -22,11 +22,9 @@ import hashlib
 import json
 import logging
 import threading
-import urllib.request
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from http.client import HTTPException
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -37,13 +35,15 @@ from quarterturn.accounts.roles import ROLES
 from quarterturn.accounts.store import Caller
 from quarterturn.choices import Role
 from quarterturn.settings import OidcSettings, may_be_sent_to
-from sandbox.remote_document import InvalidAnswer, RemoteDocument, read_document
+from sandbox.errors import Unavailable
+from sandbox.remote_client import NoAnswer, RemoteClient
+from sandbox.remote_document import InvalidAnswer, RemoteDocument, read_document, read_within
 
 ALGORITHMS = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
 LONGEST_TOKEN, LONGEST_ANSWER = 8192, 1 << 18
 LONGEST_LIFE, LEEWAY = 86_400, 60  # seconds
 FRESH, HOLD, STALE = 600, 60, 3600  # seconds: keys are kept, not asked for again, and good without their provider
-WAIT = 5  # seconds for an answer of the provider
+WAIT = 5  # seconds for one step of an exchange with the provider; all of it has twice as long
 
 Fetch = Callable[[str], bytes]
 Keys = Mapping[str, jwt.PyJWK]
@@ -152,9 +152,9 @@ class Provider:
     def _ask(self, now: float) -> None:
         try:
             self._keys, self._fetched = _keys(self._fetch(self._where())), now
-        except InvalidAnswer as error:
+        except Unavailable as error:
             log.warning("the keys of the OpenID provider cannot be had: %s", error)
-        except (OSError, HTTPException, ValueError) as error:
+        except (OSError, ValueError) as error:
             log.warning("the keys of the OpenID provider cannot be had: %s", type(error).__name__)
 
     def _where(self) -> str:
@@ -201,27 +201,19 @@ def _pair(text: str) -> tuple[str, Role]:
     return value, next(known for known in ROLES if known == role)
 
 
-class _Stay(urllib.request.HTTPRedirectHandler):
-    """Follows no redirection: it would lead to where nobody named."""
-
-    def redirect_request(self, *_: Any) -> None:
-        """Go nowhere."""
-        return
-
-
 def fetched(url: str) -> bytes:
     """Give what lies at a URL, which is https, or http on the loopback.
 
     Raises:
-        OSError, ValueError: there is nothing to be had, or too much.
+        Unavailable: there is nothing to be had, or too much.
+        ValueError: the keys would come unprotected.
     """
-    handlers: list[urllib.request.BaseHandler] = [_Stay()]
     if not may_be_sent_to(url):
         raise ValueError("keys are fetched by https")
-    if urlsplit(url).scheme == "http":
-        handlers.append(urllib.request.ProxyHandler({}))
-    with urllib.request.build_opener(*handlers).open(url, timeout=WAIT) as answer:
-        data: bytes = answer.read(LONGEST_ANSWER + 1)
-    if len(data) > LONGEST_ANSWER:
-        raise ValueError("the answer is too long")
-    return data
+    with (
+        RemoteClient(WAIT, trust_env=url.startswith("https:")) as client,
+        client.exchange("GET", url, 2 * WAIT) as answer,
+    ):
+        if not answer.is_success:
+            raise NoAnswer(f"status {answer.status_code}")
+        return read_within(answer.iter_raw(), LONGEST_ANSWER, "the provider")

@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-import httpx2
-
 from quarterturn.errors import Malformed, Unavailable
+from sandbox.remote_client import NoAnswer, RemoteClient
 from sandbox.remote_document import InvalidAnswer, read_within
 from vault.canonical import parse
 from vault.errors import Broken, VaultError
@@ -25,8 +24,9 @@ from vault.ledger.signatures.note import Verifier, take_apart
 from vault.ledger.tree.merkle import consistency_proof
 from vault.ledger.tree.tiles import HEAD, Read, TileTree, folder_reader
 
-SECONDS = 30.0
+SECONDS, FILE_SECONDS = 30.0, 300.0  # for one step of an exchange, and for a whole file
 MAX_BYTES = 32 << 20  # bytes of a file: a bundle of 256 leaves of 64 KiB is half of it
+_OK = 200
 
 
 def follow(source: str, keys: Sequence[str], state_file: Path, clock: Callable[[], datetime]) -> MonitorReport:
@@ -92,26 +92,25 @@ def _reading(source: str) -> Iterator[Read]:
     if not source.startswith(("http://", "https://")):
         yield folder_reader(Path(source))
         return
-    with httpx2.Client(timeout=SECONDS, follow_redirects=False, trust_env=False) as client:
+    with RemoteClient(SECONDS) as client:
         yield _served(client, source)
 
 
-def _served(client: httpx2.Client, address: str) -> Read:
+def _served(client: RemoteClient, address: str) -> Read:
     def read(path: str) -> bytes:
-        headers = {"accept-encoding": "identity"}
         try:
-            with client.stream("GET", f"{address.rstrip('/')}/{path}", headers=headers) as answer:
+            with client.exchange("GET", f"{address.rstrip('/')}/{path}", FILE_SECONDS) as answer:
                 status = answer.status_code
-                if status == httpx2.codes.OK:
+                if status == _OK:
                     return read_within(answer.iter_raw(), MAX_BYTES, address)
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise Unavailable(f"{address} cannot be reached ({type(error).__name__}); try again") from error
+        except NoAnswer as error:
+            raise Unavailable(f"{address} cannot be reached ({error}); try again") from error
         except InvalidAnswer as error:
             raise Broken(f"the log's file {path} cannot be read: {error}", where=path) from None
         raise Broken(
             f"the log's file {path} cannot be read: {address} answers {status}",
             where=path,
-            expected={"status": int(httpx2.codes.OK)},
+            expected={"status": _OK},
             found={"status": status},
         )
 

@@ -24,7 +24,7 @@ _KINDS: Mapping[str, Kind] = {
     "unavailable": "unavailable",
     "no-answer": "unavailable",
 }
-
+_SERVER_ERRORS = 500
 
 Sentence = Annotated[str, StringConstraints(max_length=4000)]
 
@@ -66,13 +66,14 @@ class ApiError(Exception):
     """
 
     def __init__(self, problem: Problem, retry_after: float | None = None) -> None:
-        super().__init__(" ".join(part for part in (problem.title, problem.detail) if part) or problem.code)
+        text = " ".join(part for part in (problem.title, problem.detail) if part)
+        super().__init__(text or f"The service answers with status {problem.status}, without a reason.")
         self.problem, self.retry_after = problem, retry_after
 
     @property
     def kind(self) -> Kind:
         """The kind of the error, from which the command line takes its exit code."""
-        return _KINDS.get(self.problem.code, "malformed")
+        return _KINDS.get(self.problem.code, "unavailable" if self.problem.status >= _SERVER_ERRORS else "malformed")
 
 
 def no_answer(detail: str, status: int = 0) -> ApiError:

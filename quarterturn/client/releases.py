@@ -15,11 +15,12 @@ import httpx2
 from pydantic import AfterValidator, Field
 
 from quarterturn.client.problem import no_answer
-from quarterturn.client.transport import Connection
+from quarterturn.client.transport import ANSWER_SECONDS, Connection
 from rotation.calendar import is_release
 from sandbox.remote_document import RemoteDocument
 
 MAX_ARCHIVE_BYTES = 2 << 30
+MIN_BYTES_PER_SECOND = 8192  # of a download: one that is slower breaks off, and goes on when it is started again
 _OK, _PARTIAL = 200, 206
 
 
@@ -102,7 +103,8 @@ class ReleaseClient(Connection):
         if 0 < have < release.bytes:
             headers = {"range": f"bytes={have}-", "if-range": f'"{release.sha256}"'}
         path = f"/releases/{release.release}.tar"
-        with self._http.stream("GET", path, headers=headers) as response:
+        seconds = ANSWER_SECONDS + release.bytes / MIN_BYTES_PER_SECOND
+        with self._http.exchange("GET", path, seconds, headers=headers) as response:
             self._require_from(have if "range" in headers else None, response)
             with part.open("ab" if response.status_code == _PARTIAL else "wb") as file:
                 for piece in response.iter_raw():

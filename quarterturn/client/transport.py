@@ -3,18 +3,16 @@
 1. Credentials are sent only over https, or over http to this machine, never to where a redirect leads, and stand in no
    repr and no error.
 2. A request that a lost connection or a busy server stopped is sent again; each of ours may be repeated.
-3. An answer is taken unencoded and within caps, and read into the model of its document; no cookie is kept.
+3. An answer is taken within caps on bytes, values and time, and read into the model of its document.
 4. Whatever is refused, and an answer of another form, raises `ApiError`, which carries the problem document (RFC 9457).
 """
 
 from __future__ import annotations
 
 import ipaddress
-import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import TracebackType
 from typing import Any, ClassVar, Self, TypeVar
 from urllib.parse import urlsplit
@@ -22,10 +20,12 @@ from urllib.parse import urlsplit
 import httpx2
 
 from quarterturn.client.problem import ApiError, Problem, no_answer
+from sandbox.remote_client import NoAnswer, RemoteClient
 from sandbox.remote_document import InvalidAnswer, read_document, read_within
 
 LONGEST_PAUSE = 300.0  # however long a server asks for
-SECONDS = 30.0  # for one request
+SECONDS = 30.0  # for one step of an exchange
+ANSWER_SECONDS = 300.0  # for a whole exchange, but for the download of an archive
 TRIES = 4  # of a request that a lost connection or a busy server stopped
 MAX_BYTES = 32 << 20  # of an answer: a run's trace is the longest
 MAX_VALUES = 1 << 20  # in an answer
@@ -59,15 +59,8 @@ class Connection:
     ) -> None:
         require_address(url)
         self._sleep, self._url = sleep or time.sleep, url.rstrip("/")
-        self._http = httpx2.Client(
-            base_url=self._url,
-            headers={"accept": self.accept, "accept-encoding": "identity", **(headers or {})},
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-            timeout=SECONDS,
-            follow_redirects=False,
-            trust_env=False,
-            verify=ssl.create_default_context(),
-            transport=transport,
+        self._http = RemoteClient(
+            SECONDS, base_url=self._url, headers={"accept": self.accept, **(headers or {})}, transport=transport
         )
 
     def __enter__(self) -> Self:
@@ -93,7 +86,8 @@ class Connection:
         """Send a request, again where a lost connection or a busy server stopped it, and read the answer."""
 
         def send() -> bytes:
-            with self._http.stream(method, path, params=query, json=json_body, headers=headers) as response:
+            content = {"params": query, "json": json_body, "headers": headers}
+            with self._http.exchange(method, path, ANSWER_SECONDS, **content) as response:
                 if not response.is_success:
                     raise self._refused(response)
                 return self._body(response)
@@ -109,7 +103,8 @@ class Connection:
                 with self._errors_as_no_answer():
                     return send()
             except ApiError as error:
-                if attempt == TRIES or error.problem.code not in ("rate", "unavailable", "no-answer"):
+                passing = error.problem.code in ("rate", "unavailable", "no-answer") and not self._http.is_over
+                if attempt == TRIES or not passing:
                     raise
                 self._sleep(min(error.retry_after or float(attempt), LONGEST_PAUSE))
         raise AssertionError("unreachable")
@@ -119,8 +114,8 @@ class Connection:
         """Turn what goes wrong on the way, and an answer that is none of ours, into one sentence."""
         try:
             yield
-        except httpx2.HTTPError as error:
-            raise no_answer(f"{self._url} does not answer ({type(error).__name__}); try again later.") from None
+        except NoAnswer as error:
+            raise no_answer(f"{self._url} does not answer ({error}); try again later.") from None
         except InvalidAnswer as error:
             raise no_answer(f"{error}. Check the address, or update this client.") from None
 

@@ -1,6 +1,6 @@
 """HTTP client with which a home's log asks its witnesses for cosignatures.
 
-Redirects are not followed and no proxy is used; an answer that is longer than any valid one is refused.
+An answer that is longer than any valid one is refused (`sandbox.remote_client` says what else).
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ import logging
 import ssl
 from functools import cached_property
 
-import httpx2
-
+from sandbox.remote_client import NoAnswer, RemoteClient
 from sandbox.remote_document import InvalidAnswer, read_within
 from vault.errors import Unavailable
 from vault.ledger.signatures.policy import Policy
@@ -19,7 +18,7 @@ from vault.ledger.write.cosigning import Witnesses
 from vault.ledger.write.witness import WitnessReply
 
 MAX_ANSWER = 64 * 1024
-TIMEOUT = httpx2.Timeout(10.0)
+SECONDS, ANSWER_SECONDS = 10.0, 30.0  # for one step of an exchange, and for all of it
 
 log = logging.getLogger("quarterturn.witnesses")
 
@@ -40,20 +39,16 @@ class WitnessClient:
         """
         try:
             with (
-                httpx2.Client(verify=self._context, trust_env=False, timeout=TIMEOUT) as client,
-                client.stream("POST", url, content=body, headers={"accept-encoding": "identity"}) as response,
+                RemoteClient(SECONDS, verify=self._context) as client,
+                client.exchange("POST", url, ANSWER_SECONDS, content=body) as response,
             ):
-                return WitnessReply(response.status_code, response.headers.get("content-type", ""), _whole(response))
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise Unavailable(f"does not answer ({type(error).__name__})") from None
+                answer = read_within(response.iter_raw(), MAX_ANSWER, "it")
+                return WitnessReply(response.status_code, response.headers.get("content-type", ""), answer)
+        except NoAnswer as error:
+            raise Unavailable(f"does not answer ({error})") from None
+        except InvalidAnswer:
+            raise Unavailable("answered without an end") from None
 
     @cached_property
     def _context(self) -> ssl.SSLContext:
         return ssl.create_default_context()
-
-
-def _whole(response: httpx2.Response) -> bytes:
-    try:
-        return read_within(response.iter_raw(), MAX_ANSWER, "it")
-    except InvalidAnswer:
-        raise Unavailable("answered without an end") from None

@@ -21,16 +21,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from email.message import EmailMessage
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from quarterturn.notices.outbox import NoticeChannel, NoticeMessage, Undelivered
 from quarterturn.settings import NotifySettings, is_loopback
+from sandbox.remote_client import NoAnswer, RemoteClient
 from vault.errors import VaultError
 from vault.keys import private_files
 
 PATIENCE = 10.0  # seconds for each answer of the other side
+ANSWER_SECONDS = 30.0  # for a webhook's whole answer
 PREFIX, LEAST = "whsec_", 24  # a secret's form, and how many bytes it has
 
 log = logging.getLogger("quarterturn.notices")
@@ -80,20 +80,14 @@ class Webhook:
             raise Undelivered(f"status {status}")
 
     def _post(self, body: bytes, headers: Mapping[str, str]) -> int:
-        parts = urlsplit(self.url)
-        host, target = parts.hostname or "", (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        if parts.scheme == "https":
-            context = ssl.create_default_context()
-            connection: HTTPConnection = HTTPSConnection(host, parts.port, timeout=PATIENCE, context=context)
-        else:
-            connection = HTTPConnection(host, parts.port, timeout=PATIENCE)
         try:
-            connection.request("POST", target, body, dict(headers))
-            return connection.getresponse().status
-        except (OSError, ValueError, HTTPException) as error:
-            raise Undelivered(type(error).__name__) from None
-        finally:
-            connection.close()
+            with (
+                RemoteClient(PATIENCE) as client,
+                client.exchange("POST", self.url, ANSWER_SECONDS, content=body, headers=headers) as response,
+            ):
+                return response.status_code
+        except NoAnswer as error:
+            raise Undelivered(str(error)) from None
 
 
 def signature(key: bytes, name: str, stamp: str, body: bytes) -> str:

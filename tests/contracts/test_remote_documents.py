@@ -55,6 +55,7 @@ from sandbox.model_gateway.link import LinkReader, pack
 from sandbox.model_gateway.log_protocol import ModelCallLog
 from sandbox.model_gateway.spec import UpstreamSpec
 from sandbox.model_gateway.upstream import Upstream, UpstreamFailed, UpstreamResponse
+from sandbox.remote_client import RemoteClient
 from vault.errors import VaultError
 from vault.keys.locks import command
 from vault.ledger.release import archive
@@ -399,7 +400,7 @@ def log_leaf(data: bytes) -> object:
 
 def served_file(data: bytes) -> object:
     transport = httpx2.MockTransport(lambda _: httpx2.Response(200, stream=httpx2.ByteStream(data)))
-    with httpx2.Client(transport=transport, verify=False) as http:
+    with RemoteClient(PATIENCE, transport=transport) as http:
         read = log_monitor._served(http, URL)
         return log_monitor.check_log(read, [LOG.verifier], None, NOW)
 
@@ -548,7 +549,7 @@ def test_no_odd_answer_of_http_is_an_internal_error(raw_server, tmp_path, monkey
             (asking.quotas, (ApiError,)),
             (lambda: read("checkpoint"), (VaultError, log_monitor.Unavailable)),
             (lambda: WitnessClient()(f"{url}/add-checkpoint", b""), (VaultError,)),
-            (lambda: oidc.fetched(f"{url}/keys"), (OSError, ValueError, oidc.HTTPException)),
+            (lambda: oidc.fetched(f"{url}/keys"), (SandboxError,)),
             (lambda: hook._post(b"{}", {}), (Undelivered,)),
             (lambda: fetch._get(f"{url}/simple/", PipSettings()), (OSError, ValueError, fetch.HTTPException)),
             (lambda: Exchange(target, {}, b"{}", caps, context=None).wait(PATIENCE).said, ()),

@@ -102,11 +102,20 @@ class OwnPredicates:
         """Look at declarations and module without running anything.
 
         Raises:
-            Malformed: an argument's schema is none, or the module is no Python or lacks a declared predicate.
+            Malformed: words or arguments are of no use, or the module is no Python or lacks a declared predicate.
         """
         for name, declaration in self.declared.items():
+            schema, words = _schema(declaration), declaration["words"]
+            for argument in schema["required"]:
+                words = words.replace(f"{{{argument}}}", "")
+            if "{" in words or "}" in words:
+                raise Malformed(f"the predicate {name}: braces in its words go around arguments that are not optional")
+            if "state" in schema["properties"]:
+                raise Malformed(f"the predicate {name}: an argument cannot be called state, as the function's first is")
+            if key := _unbounded_key(schema["properties"]):
+                raise Malformed(f"the predicate {name}: an argument's schema may hold no {key}; use types and bounds")
             try:
-                Draft202012Validator.check_schema(_schema(declaration))
+                Draft202012Validator.check_schema(schema)
             except SchemaError as error:
                 place = ".".join(map(str, list(error.absolute_path)[1:]))
                 raise Malformed(f"the predicate {name}: its argument {place} is no JSON Schema") from None
@@ -182,3 +191,14 @@ def _schema(declaration: Mapping[str, Any]) -> dict[str, Any]:
         "required": [name for name in arguments if name not in optional],
         "additionalProperties": False,
     }
+
+
+def _unbounded_key(schema: Any) -> str | None:
+    """Return the first key that would look elsewhere (`$ref` reads hosts and files) or may match for hours, or None."""
+    items = schema.items() if isinstance(schema, Mapping) else enumerate(schema) if isinstance(schema, list) else ()
+    for key, value in items:
+        if str(key).startswith(("$", "pattern")):
+            return str(key)
+        if inner := _unbounded_key(value):
+            return inner
+    return None

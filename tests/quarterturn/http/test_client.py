@@ -219,6 +219,15 @@ def test_an_answer_that_is_none_of_ours_is_one_sentence(odd, answer):
     assert (raised.value.problem.code, raised.value.kind) == ("no-answer", "unavailable")
 
 
+@pytest.mark.parametrize(("status", "kind"), [(400, "malformed"), (500, "unavailable")])
+def test_a_problem_of_an_unknown_code_and_without_words_is_a_sentence(odd, status, kind):
+    url, answers, _ = odd
+    answers.append((status, {}, b'{"code": ""}'))
+    with Client(url, "qt_x") as client, pytest.raises(ApiError, match=f"answers with status {status}") as raised:
+        client.quotas()
+    assert raised.value.kind == kind
+
+
 @pytest.mark.parametrize("document", [{}, {"id": "s-a", "figures": 1}])
 def test_a_document_of_another_form_is_one_sentence(document):
     with pytest.raises(InvalidAnswer, match="another form"):

@@ -157,11 +157,23 @@ def test_what_can_be_known_is_refused_before_anything_is_installed(servers, sour
     [
         ("def (", "{}", r"predicates\.py is no Python \(line 1\)"),
         ("def isLong(state): ...", "{}", "no function isShort"),
-        ("def isShort(state, most): ...", "{most: {type: intger}}", "isShort: its argument most"),
+        *(
+            ("def isShort(state, most): ...", arguments, says)
+            for arguments, says in (
+                ("{most: {type: intger}}", "isShort: its argument most"),
+                ("{most: {items: [{$ref: 'http://127.0.0.1:1/'}]}}", r"may hold no \$ref"),
+                ("{most: {pattern: '^(a+)+$'}}", "may hold no pattern"),
+                ("{state: {}}", "called state"),
+                ("{}, words: 'at most {most}'", "isShort: braces in its words"),
+                ("{most: {}}, words: 'at most {most}', optional: [most]", "isShort: braces in its words"),
+                ("{most: {}}, words: 'at most {most.__class__}'", "isShort: braces in its words"),
+            )
+        ),
     ],
 )
 def test_own_predicates_are_looked_at_before_anything_is_installed(servers, source, source_text, arguments, says):
-    declared = f"predicates: {{isShort: {{words: short, about: It is short., arguments: {arguments}}}}}\n"
+    words = "" if "words" in arguments else "words: short, "
+    declared = f"predicates: {{isShort: {{{words}about: It is short., arguments: {arguments}}}}}\n"
     (source / "server.yaml").write_text(MANIFEST + declared)
     (source / "predicates.py").write_text(source_text)
     with pytest.raises(Malformed, match=says):

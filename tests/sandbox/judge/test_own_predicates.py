@@ -160,6 +160,8 @@ def test_one_that_loops_gives_no_result_and_keeps_nobody_else_from_one(add, ques
     reading = patient.reading(asked, state, looked_at=asked.looked_at)
     results = hasty.own_results(asked, reading, 1)
     assert results == {"spy": [None]}
+    several = replace(reading, parts=[reading.parts[0], reading.parts[1], reading.parts[2] * 1000])
+    assert hasty.own_results(asked, several, 1000) == {"spy": [None] * 1000}
     evidence = patient.judge(asked, None, replace(reading, own=results)).evidence
     assert values(evidence) == [UNKNOWN, TRUE]
     assert "time or memory" in evidence.children[0].found
