@@ -17,7 +17,7 @@ from vault.ledger.signatures.note import Note, Signer, Verifier, decode_base64, 
 from vault.ledger.tree.merkle import EMPTY_ROOT, HASH_BYTES
 
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
-_MAX_SIZE = 2**63 - 1
+_MAX_SIZE = 2**53 - 1  # as of all whole numbers in JSON, so that every language reads the same one
 _LINES = 3
 
 
