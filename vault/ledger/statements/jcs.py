@@ -156,5 +156,7 @@ def _none(name: str) -> Any:
     raise Malformed(f"{name} is no JSON number")
 
 
-_decode = json.JSONDecoder(object_pairs_hook=_members, parse_int=_whole, parse_float=_double, parse_constant=_none).decode
+_decode = json.JSONDecoder(
+    object_pairs_hook=_members, parse_int=_whole, parse_float=_double, parse_constant=_none
+).decode
 _write_plain = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
