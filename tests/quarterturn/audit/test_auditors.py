@@ -138,7 +138,7 @@ def agreed(say: Say, file: Ask, page: Ask) -> Ask:
         assert file(given) == outcome
         if "ok" in outcome.report:
             assert (outcome.code == 0) == outcome.report["ok"] == said.object["ok"]
-        if not given.options and all(path.exists() for path in (given.release, *given.keys, *given.evidence)):
+        if not given.options and given.release.exists() and all(map(Path.is_file, (*given.keys, *given.evidence))):
             there = page(given)
             assert there.code == outcome.code
             if there.report:
@@ -256,9 +256,29 @@ def test_what_is_given_beside_the_release_and_cannot_be_used(agreed, tmp_path):
         assert agreed(given).code == 2, given
     none = tmp_path / "none"
     missing = [replace(good, options=[f"--{name}", none]) for name in ("policy", "previous", "consistency")]
-    for given in (replace(good, keys=[none]), replace(good, evidence=[none]), *missing):
+    for given in (
+        *(replace(good, keys=[path]) for path in (none, key / "below", tmp_path)),
+        *missing,
+        replace(good, evidence=[none]),
+    ):
         assert agreed(given).code == 3, given
     assert agreed(replace(good, keys=[key_file("key-changed"), key])).report["ok"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(PermissionError(13, "Permission denied"), 6), (KeyboardInterrupt(), 130)],
+    ids=["denied", "stopped"],
+)
+def test_a_file_that_may_not_be_read_and_an_interrupt(say, file, error, code, monkeypatch):
+    given = Given(VECTORS / "good" / RELEASE, [key_file("good")])
+
+    def refuse(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    said, outcome = say("audit", *given.words()), file(given)
+    assert (said.code, outcome.code, said.data["exit"], outcome.report["exit"]) == (code,) * 4
 
 
 # -- bytes that languages read differently
