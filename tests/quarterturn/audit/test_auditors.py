@@ -479,6 +479,11 @@ def test_a_newer_checkpoint_of_any_size(agreed, kept, size):
         assert agreed(replace(given, consistency=path)).report["answer"] == answer
 
 
+def test_a_newer_checkpoint_of_more_leaves_than_browsers_count(agreed, kept):
+    note = kept.month.signer.sign(f"{ORIGIN}\n{2**53}\n{base64.b64encode(bytes(32)).decode()}\n")
+    assert agreed(replace(kept.given, previous=written(kept.folder, "newer", note))).code == 2
+
+
 def test_a_newer_checkpoint_of_others_is_refused(agreed, kept, month, tmp_path):
     text = month.signer.sign(f"{ORIGIN}\n99\n{base64.b64encode(bytes(32)).decode()}\n").split("\n\n")[0] + "\n"
     others = [signer(9), Signer("other.example/log", month.signer.key)]
