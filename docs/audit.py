@@ -58,7 +58,7 @@ from typing import Any, ClassVar, Literal
 
 # == Command line of the audit, for the single file `audit.py`: arguments, files, output and exit codes.
 
-CODES = {"malformed": 2, "not-found": 3}
+CODES = {"malformed": 2, "not-found": 3, "unavailable": 6, "interrupted": 130}
 MAX_EVIDENCE_BYTES = 64 << 20
 _PROOF = ["text"]
 
@@ -67,36 +67,41 @@ def _using(path, what="cannot be used"):
     """Say of which file an error is."""
     try:
         yield
-    except (FileNotFoundError, IsADirectoryError) as error:
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         raise NotFound(f"there is no file {path}") from error
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise Malformed(f"{path} is not text") from error
     except Malformed as error:
         raise error.with_message(f"{path} {what}: {error}", str(path)) from None
 
 def read_text(path):
-    """Read a text file."""
+    """Read a text file; line ends stay as they are, since signatures cover them."""
     with _using(path):
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes().decode()
 
 def require_release(folder):
     """Refuse a folder that is no release; one that lacks other files is for the audit to refuse."""
-    if not folder.is_dir():
-        raise NotFound(f"there is no release folder {folder}")
-    if not (folder / "manifest.json").exists():
-        what = "is no release folder: there is no manifest.json in it; name one Historical-YYYY-MM"
-        raise NotFound(f"{folder} {what}")
+    with _using(folder):
+        if not folder.is_dir():
+            raise NotFound(f"there is no release folder {folder}")
+        if not (folder / "manifest.json").is_file():
+            what = "is no release folder: there is no manifest.json in it; name one Historical-YYYY-MM"
+            raise NotFound(f"{folder} {what}")
 
 def read_keys(path):
     """Read a file with a log's verifier keys, one a line: its former keys if it had any, then its present one."""
     with _using(path):
-        return [Verifier.parse(line).vkey for line in read_text(path).strip().split("\n")]
+        return [Verifier.parse(line).vkey for line in read_text(path).strip(SPACES).split("\n")]
 
 def read_checkpoint(path):
     """Read a checkpoint that the caller kept."""
     text = read_text(path)
     with _using(path, "holds no checkpoint"):
-        Checkpoint.parse(take_apart(text)[0])
+        signed, lines = take_apart(text)
+        Checkpoint.parse(signed)
+        list(map(read_line, lines))
     return text
 
 def read_policy(path):
@@ -132,7 +137,7 @@ def read_inputs(keys, policy=None, previous=None, consistency=None, evidence=())
 def main(arguments=None):
     """Run the audit with command line arguments; gives the exit code."""
     about = "Check a release without trusting anybody."
-    parser = argparse.ArgumentParser(prog="audit.py", description=about)
+    parser = argparse.ArgumentParser(prog="audit.py", description=about, allow_abbrev=False)
     add = parser.add_argument
     add("bundle", type=Path, help="a release folder, Historical-YYYY-MM")
     add("--key", type=Path, action="append", required=True, help="a file with the log's keys")
@@ -147,11 +152,11 @@ def main(arguments=None):
         require_release(given.bundle)
         files = given.key, given.policy, given.previous, given.consistency, given.evidence
         report = audit(given.bundle, accepted=given.accept, **read_inputs(*files))
-    except VaultError as error:
-        code = CODES.get(error.kind, 2)
-        sys.stderr.write(f"audit.py: {error}\n")
+    except (VaultError, KeyboardInterrupt) as error:
+        what, code = str(error) or "interrupted", CODES.get(getattr(error, "kind", "interrupted"), 2)
+        sys.stderr.write(f"audit.py: {printable(what)}\n")
         if given.json:
-            sys.stdout.write(f"{json.dumps({'error': str(error), 'exit': code})}\n")
+            sys.stdout.write(f"{json.dumps({'error': what, 'exit': code})}\n")
         return code
     lines = [json.dumps(report.as_json(), sort_keys=True)] if given.json else report.lines()
     sys.stdout.write("".join(f"{line}\n" for line in lines))
@@ -205,7 +210,7 @@ def check_head(case):
     if times := case.times[case.head.size]:
         summary += f", cosigned by {_seen(times)}"
     if case.unchecked:
-        summary += f"; signatures by {', '.join(map(repr, case.unchecked))} were not checked"
+        summary += f"; signatures by {', '.join(map(json.dumps, case.unchecked))} were not checked"
     return "proved", summary
 
 def check_leaves(case):
@@ -218,7 +223,7 @@ def check_leaves(case):
     wanted |= {entries_path(*item) for item in bundles_of(size)}
     kept = {name for name in present if name.startswith(f"{KEPT}/")}
     for name in sorted(present - kept ^ wanted):
-        there = name if name in present else None
+        there = f"{LOG}/{name}" if name in present else None
         raise disagreement("file.listed", f"{LOG}/{name}", f"the files of {size} leaves", there)
     sizes = {int(name[len(KEPT) + 1 :]) for name in kept if name[len(KEPT) + 1 :].isdecimal()}
     with suppress(VaultError):  # what is no checkpoint is refused where it is compared
@@ -267,7 +272,7 @@ def check_checkpoints(case):
         where, note = f"{LOG}/{name}", case.bundle.log_file(name)
         older = _open_older(case, note, where)
         agree("head.origin", f"{where}: the origin", case.head.origin, older.origin)
-        agree("checkpoint.root", f"{where}: the size", name, f"{KEPT}/{older.size}")
+        agree("checkpoint.root", f"{where}: the size", where, f"{LOG}/{KEPT}/{older.size}")
         _require_root(case, older, where)
         if not is_asked:
             continue
@@ -1043,7 +1048,7 @@ class AuditReport:
             yield f"{step.number:2}. {step.name}: {step.state}"
             for sentence in (step.proved, step.detail):
                 if sentence:
-                    yield f"    {sentence}"
+                    yield f"    {printable(sentence)}"
             if step.evidence:
                 yield from (f"    {line}" for line in step.evidence.lines())
         yield f"no: step {self.failed.number} failed" if self.failed else self.answer
@@ -1978,7 +1983,7 @@ PATTERNS = {
     "lifetime": (r"P[1-9][0-9]{0,2}[WMY]", "a duration in weeks, months or years such as P4M"),
     "word": (r"[a-z0-9][a-z0-9-]{0,63}", "a word of small letters, digits and hyphens"),
     "tag": (r"[0-9a-f]{1,128}", "an opaque tag in lower-case hexadecimal digits"),
-    "vkey": (r"[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+", "a verifier key"),
+    "vkey": (r"[^+\x00- ]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+", "a verifier key"),
     "signature": (r"[A-Za-z0-9+/]{85}[AQgw]==", "the 64 bytes of a signature in base64"),
 }
 BASIC = {
@@ -2090,6 +2095,7 @@ def json_pattern(form):
 
 MAX_DEPTH = 64
 MAX_INTEGER = 2**53 - 1
+_EXPONENT_FROM = 1e21  # below it a double is written in digits alone
 _FRACTION = re.compile(r"(?:^|[:\[,])-?[0-9]+[.eE]")  # or a text that looks so
 _WORDS = {None: "null", True: "true", False: "false"}
 
@@ -2191,10 +2197,18 @@ def _whole(digits):
         raise Malformed("a whole number is beyond 2^53 - 1; write it as text")
     return value
 
+def _double(digits):
+    value = float(digits)
+    if value.is_integer() and MAX_INTEGER < abs(value) < _EXPONENT_FROM:
+        raise Malformed("a whole number is beyond 2^53 - 1; write it as text")
+    return value
+
 def _none(name):
     raise Malformed(f"{name} is no JSON number")
 
-_decode = json.JSONDecoder(object_pairs_hook=_members, parse_int=_whole, parse_constant=_none).decode
+_decode = json.JSONDecoder(
+    object_pairs_hook=_members, parse_int=_whole, parse_float=_double, parse_constant=_none
+).decode
 _write_plain = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
 
 # == The Merkle tree of RFC 6962, section 2.1 (the same hashes as RFC 9162): roots, and strict proofs.
@@ -2523,7 +2537,7 @@ class Policy:
 # == Checkpoints: the signed head of a log, C2SP tlog-checkpoint v1.0.0 (https://c2sp.org/tlog-checkpoint@v1.0.0).
 
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
-_MAX_SIZE = 2**63 - 1
+_MAX_SIZE = 2**53 - 1  # as of all whole numbers in JSON, so that every language reads the same one
 _LINES = 3
 
 @dataclass(frozen=True)
@@ -2543,7 +2557,7 @@ class Checkpoint:
             raise Malformed(what, where="the lines of the checkpoint")
         origin, size, encoded, *extensions = lines
         if not _DECIMAL.fullmatch(size) or int(size) > _MAX_SIZE:
-            what = "line 2 of a checkpoint is its size in decimal, without leading zeros"
+            what = "line 2 of a checkpoint is its size in decimal, at most 2^53 - 1, without leading zeros"
             raise Malformed(what, where="line 2 of the checkpoint")
         root = decode_base64(encoded, where := "line 3 of the checkpoint")
         if len(root) != HASH_BYTES or (size == "0" and root != EMPTY_ROOT):
@@ -2575,6 +2589,7 @@ MAX_NOTE = 1 << 20
 MAX_SIGNATURES = 100
 _DASH = "\u2014 "
 _FIRST_PRINTABLE = " "
+SPACES = " \t\r\n"  # around a key; more of them would be other ones in other languages
 
 @dataclass(frozen=True)
 class Verifier:
@@ -2654,7 +2669,7 @@ def key_id(name, kind, public):
 
 def read_vkey(vkey):
     """Read a verifier key as (name, type, public key)."""
-    name, _, rest = vkey.strip().partition("+")
+    name, _, rest = vkey.strip(SPACES).partition("+")
     stated, _, encoded = rest.partition("+")
     if not (name and stated and encoded):
         raise Malformed("a verifier key reads NAME+ID+KEY; this one does not")
@@ -2918,18 +2933,25 @@ class Broken(VaultError):
     """A signature, hash or chain does not verify."""
     kind = "no"
 
+class Unavailable(VaultError):
+    """The database cannot be reached, or was busy for too long."""
+    kind = "unavailable"
+
 def _as_json(value):
     return json.loads(json.dumps(value, default=bytes.hex))
 
+def printable(text):
+    """Return a text on one line; a release may be hostile, so control characters are escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
 def _as_text(value):
-    """Write a value on one line; a release may be hostile, so control characters are escaped."""
+    """Write a value on one line."""
     if value is None:
         return "nothing"
     text = _as_json(value)
     if not isinstance(text, str):
         text = json.dumps(text, ensure_ascii=False, sort_keys=True)
-    shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:_SHOWN])
-    return "".join(shown) + (f"\u2026 ({len(text)} characters)" if len(text) > _SHOWN else "")
+    return printable(text[:_SHOWN]) + (f"\u2026 ({len(text)} characters)" if len(text) > _SHOWN else "")
 
 # == Salted HMAC-SHA256 commitments: published now, opened later.
 

@@ -157,12 +157,16 @@ def _as_json(value: Any) -> Any:
     return json.loads(json.dumps(value, default=bytes.hex))
 
 
+def printable(text: str) -> str:
+    """Return a text on one line; a release may be hostile, so control characters are escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def _as_text(value: Any) -> str:
-    """Write a value on one line; a release may be hostile, so control characters are escaped."""
+    """Write a value on one line."""
     if value is None:
         return "nothing"
     text = _as_json(value)
     if not isinstance(text, str):
         text = json.dumps(text, ensure_ascii=False, sort_keys=True)
-    shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:_SHOWN])
-    return "".join(shown) + (f"\u2026 ({len(text)} characters)" if len(text) > _SHOWN else "")
+    return printable(text[:_SHOWN]) + (f"\u2026 ({len(text)} characters)" if len(text) > _SHOWN else "")

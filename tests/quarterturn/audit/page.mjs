@@ -24,7 +24,7 @@ function* walk(folder, name) {
 async function outcome({ release, keys, previous, consistency, evidence }) {
   const files = [...walk(release, basename(release))];
   const [older, proof] = [previous, consistency].map((path) => path && given(path));
-  const key = keys.map((path) => readFileSync(path, "utf8").trim()).join("\n");
+  const key = keys.map((path) => readFileSync(path, "utf8").replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, "")).join("\n");
   try {
     const { report } = await auditFiles(files, { key, older, proof, evidence: evidence.map(given) });
     return { code: report.ok ? 0 : 1, report };

@@ -24,11 +24,11 @@ import pytest
 from vault.ledger import browser
 from vault.ledger.signatures.note import Signer
 from vault.ledger.statements.jcs import canonical
-from vault.ledger.tree.merkle import MerkleTree, consistency_proof, leaf_hash
+from vault.ledger.tree.merkle import MerkleTree, consistency_proof, leaf_hash, node_hash
 
 from ...browser.releases import PLAYS, released
 from ...vault.builders import RELEASE, VECTORS, said_by_the_page, signer
-from ...vault.ledger.bad_releases import BAD, bad_release
+from ...vault.ledger.bad_releases import BAD, bad_release, edited
 from ...vault.ledger.conftest import ORIGIN, RETIRED, Month
 from ...vault.ledger.freeze import key_file
 from ...vault.ledger.lies import LIES
@@ -138,7 +138,7 @@ def agreed(say: Say, file: Ask, page: Ask) -> Ask:
         assert file(given) == outcome
         if "ok" in outcome.report:
             assert (outcome.code == 0) == outcome.report["ok"] == said.object["ok"]
-        if not given.options and all(path.exists() for path in (given.release, *given.keys, *given.evidence)):
+        if not given.options and given.release.exists() and all(map(Path.is_file, (*given.keys, *given.evidence))):
             there = page(given)
             assert there.code == outcome.code
             if there.report:
@@ -256,9 +256,130 @@ def test_what_is_given_beside_the_release_and_cannot_be_used(agreed, tmp_path):
         assert agreed(given).code == 2, given
     none = tmp_path / "none"
     missing = [replace(good, options=[f"--{name}", none]) for name in ("policy", "previous", "consistency")]
-    for given in (replace(good, keys=[none]), replace(good, evidence=[none]), *missing):
+    for given in (
+        *(replace(good, keys=[path]) for path in (none, key / "below", tmp_path)),
+        *missing,
+        replace(good, evidence=[none]),
+    ):
         assert agreed(given).code == 3, given
     assert agreed(replace(good, keys=[key_file("key-changed"), key])).report["ok"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(PermissionError(13, "Permission denied"), 6), (KeyboardInterrupt(), 130)],
+    ids=["denied", "stopped"],
+)
+def test_a_file_that_may_not_be_read_and_an_interrupt(say, file, error, code, monkeypatch):
+    given = Given(VECTORS / "good" / RELEASE, [key_file("good")])
+
+    def refuse(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    said, outcome = say("audit", *given.words()), file(given)
+    assert (said.code, outcome.code, said.data["exit"], outcome.report["exit"]) == (code,) * 4
+
+
+# -- bytes that languages read differently
+
+TEXTS: Mapping[str, tuple[str, Callable[[bytes], bytes], int]] = {
+    "a key with a byte order mark": ("keys", lambda key: "\ufeff".encode() + key, 2),
+    "a key with the line ends of Windows": ("keys", lambda key: key.replace(b"\n", b"\r\n"), 0),
+    "keys with the line ends of old Macs": ("keys", lambda key: key.strip() + b"\r" + key, 2),
+    "a key with a NEL": ("keys", lambda key: key.strip() + "\x85".encode(), 2),
+    "a key with a separator": ("keys", lambda key: key.strip() + b"\x1c", 2),
+    "a key with a no-break space": ("keys", lambda key: "\xa0".encode() + key, 2),
+    "a key between spaces": ("keys", lambda key: b"\t " + key + b" \n", 0),
+    "a head with the line ends of Windows": ("previous", lambda head: head.replace(b"\n", b"\r\n"), 2),
+    "a head with one such line end": ("previous", lambda head: head[:-1] + b"\r\n", 2),
+    "a head with the line ends of old Macs": ("previous", lambda head: head.replace(b"\n", b"\r"), 2),
+    "a head with a signature that is none": ("previous", lambda head: head + "\u2014 w AAAA\n".encode(), 2),
+    "a head signed by a NEL": ("previous", lambda head: head + "\u2014 w\x85 AAAAAAA=\n".encode(), 2),
+    "a proof that stands twice": ("consistency", lambda _: b'{"proof":["AAAA"],"proof":[]}', 2),
+    "a name that looks like two": ("consistency", lambda _: rb'{"a":["\"b\":",":"],"proof":[]}', 0),
+    "a proof below a prototype": ("consistency", lambda _: b'{"__proto__":{"proof":[]}}', 2),
+    "a proof beside 10^20": ("consistency", lambda _: b'{"old":1e20,"proof":[]}', 2),
+    "a proof beside 10^21": ("consistency", lambda _: b'{"old":1e21,"proof":[]}', 0),
+    "a proof at a depth": ("consistency", lambda _: b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b',"proof":[]}', 2),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_bytes_of_what_is_given_are_read_alike(agreed, name, tmp_path):
+    option, change, code = TEXTS[name]
+    release, key = VECTORS / "good" / RELEASE, key_file("good")
+    data = (release / "log" / "checkpoint" if option == "previous" else key).read_bytes()
+    path = written(tmp_path, "given", change(data))
+    assert agreed(replace(Given(release, [key]), **{option: [path] if option == "keys" else path})).code == code
+
+
+@pytest.mark.parametrize(
+    "name", ["o'neil", 'a"b', "a\\b", "é", "\x7f", "\x9b", "\u200b", "\u202e", "\ufeff", "\U000e0001"]
+)
+def test_strangers_under_a_head_are_named_alike_and_visibly(agreed, name, tmp_path):
+    release = Path(shutil.copytree(VECTORS / "good" / RELEASE, tmp_path / RELEASE))
+    with (release / "log" / "checkpoint").open("ab") as head:
+        head.write(f"\u2014 {name} AAAAAAA=\n".encode())
+    assert (
+        f"signatures by {json.dumps(name)} were"
+        in agreed(Given(release, [key_file("good")])).report["steps"][1]["proved"]
+    )
+
+
+def _added(*names: str) -> Callable[[Path], object]:
+    def add(release: Path) -> None:
+        for name in names:
+            (release / name).parent.mkdir(exist_ok=True)
+            shutil.copy(release / "log" / "checkpoints" / "11", release / name)
+
+    return add
+
+
+ODD_FILES: Mapping[str, tuple[Callable[[Path], object], str]] = {
+    "beyond the first plane": (_added("\uffff", "\U0001f600"), "file.listed"),
+    "in the log": (_added("log/\uffff", "log/\U0001f600"), "file.listed"),
+    "in other letters": (_added("Tasks.jsonl"), "file.listed"),
+    "of a prototype": (_added("constructor", "log/constructor"), "file.listed"),
+    "a head of another size": (_added("log/checkpoints/7"), "checkpoint.root"),
+    "a head of a padded size": (_added("log/checkpoints/011"), "checkpoint.root"),
+    "heads of odd names": (
+        _added("log/checkpoints/\uffff\uffff\uffff", "log/checkpoints/\U0001f600x"),
+        "checkpoint.root",
+    ),
+    "a head in a folder": (_added("log/checkpoints/11x/11"), "checkpoint.root"),
+}
+
+
+@pytest.mark.parametrize("name", ODD_FILES)
+def test_odd_files(agreed, name, tmp_path):
+    edit, rule = ODD_FILES[name]
+    release = Path(shutil.copytree(VECTORS / "good" / RELEASE, tmp_path / RELEASE))
+    edit(release)
+    failed = next(step for step in agreed(Given(release, [key_file("good")])).report["steps"] if not step["ok"])
+    assert failed["rule"] == rule
+
+
+def test_a_manifest_that_is_a_folder(agreed, tmp_path):
+    release = Path(shutil.copytree(VECTORS / "good" / RELEASE, tmp_path / RELEASE))
+    (release / "manifest.json").unlink()
+    (release / "manifest.json").mkdir()
+    assert agreed(Given(release, [key_file("good")])).code == 3
+
+
+@pytest.mark.parametrize("position", [2**31 - 1, 2**31, 2**32 + 5, 2**53 - 1])
+def test_positions_beyond_32_bits(agreed, month, position, tmp_path):
+    release = month.play().retire(edit=edited("results.jsonl", lambda rows: rows[-1].update(position=position)))
+    assert agreed(Given(release, keys_of(month, tmp_path / "given"))).report["steps"][8]["rule"] == "result.bound"
+
+
+@pytest.mark.parametrize("space", ["\xa0", "\x85", "\ufeff"])
+def test_second_keys_with_a_space(agreed, month, space, tmp_path):
+    month.commit_all()
+    month.state_set(withdrawal_keys=[f"{space}{signer(7).verifier.vkey}"])
+    month.open_run(1)
+    month.score(1)
+    assert agreed(Given(month.retire(), keys_of(month, tmp_path / "given"))).report["failed"] == 4
 
 
 # -- the checkpoint that was kept
@@ -343,6 +464,26 @@ def test_a_shortened_or_another_log_does_not_pass_with_any_proof(agreed, kept, m
     assert (same.report["answer"], same.report["steps"][11]["rule"]) == ("no", "checkpoint.root"), "a fork"
 
 
+@pytest.mark.parametrize("size", [2**31 + 1, 2**40, 2**53 - 1])
+def test_a_newer_checkpoint_of_any_size(agreed, kept, size):
+    root = MerkleTree(map(leaf_hash, kept.month.leaves)).root(16)  # a signer can make a proof up, from 2^n leaves on
+    proof = [bytes([level]) * 32 for level in range((size - 1).bit_length() - 4)]
+    for sibling in proof:
+        root = node_hash(root, sibling)
+    note = kept.month.signer.sign(f"{ORIGIN}\n{size}\n{base64.b64encode(root).decode()}\n")
+    given = replace(kept.given, previous=written(kept.folder, "newer", note))
+    assert agreed(given).report["answer"] == "yes with doubts"
+    for parts, answer in ((proof, "yes"), (proof[:-1], "no"), ([*proof, root], "no")):
+        encoded = [base64.b64encode(part).decode() for part in parts]
+        path = written(kept.folder, "made-up", json.dumps({"proof": encoded}))
+        assert agreed(replace(given, consistency=path)).report["answer"] == answer
+
+
+def test_a_newer_checkpoint_of_more_leaves_than_browsers_count(agreed, kept):
+    note = kept.month.signer.sign(f"{ORIGIN}\n{2**53}\n{base64.b64encode(bytes(32)).decode()}\n")
+    assert agreed(replace(kept.given, previous=written(kept.folder, "newer", note))).code == 2
+
+
 def test_a_newer_checkpoint_of_others_is_refused(agreed, kept, month, tmp_path):
     text = month.signer.sign(f"{ORIGIN}\n99\n{base64.b64encode(bytes(32)).decode()}\n").split("\n\n")[0] + "\n"
     others = [signer(9), Signer("other.example/log", month.signer.key)]
@@ -390,6 +531,7 @@ FORGERIES: Mapping[str, Callable[[dict[str, Any]], object]] = {
     "salt": lambda e: e.update(opening_salt="00" * 32),
     "result": lambda e: e["result"].update(calls=9),
     "position": lambda e: e.update(position=e["position"] + 1),
+    "position beyond 32 bits": lambda e: e.update(position=2**31),
     "proof": lambda e: e["proof"].pop(),
     "another run": lambda e: e.update(run=2),
     "no run": lambda e: e.update(run=9),
@@ -423,6 +565,21 @@ def test_evidence_in_the_release_is_checked_alike(agreed, accused, is_forged):
     release = month.retire(lambda content: replace(content, evidence=[evidence, second]))
     outcome = agreed(Given(release, keys_of(month, folder)))
     assert (outcome.code, outcome.report["answer"]) == ((1, "no") if is_forged else (0, "yes"))
+
+
+@pytest.mark.parametrize(
+    "free", [None, [], {"10": {"from": []}, "9": {"from": []}, "\U0001f600": {"from": []}, "\uffff": {"from": []}}]
+)
+def test_evidence_on_a_task_with_odd_choices(agreed, month, free, tmp_path):
+    task = month.cohorts[RETIRED][0]
+    month.tasks[task] |= {"free": free}
+    month.task_served = lambda *_: {name: part for name, part in month.tasks[task].items() if name != "free"}
+    month.begin()
+    month.open_run(1)
+    month.score(1)
+    document = canonical(month.evidence_against(1, task))
+    given = Given(month.retire(), keys_of(month, tmp_path / "given"))
+    assert agreed(replace(given, evidence=[written(tmp_path / "given", "e", document)])).report["failed"] == 14
 
 
 def test_a_made_up_accusation_is_a_no_wherever_it_lies(agreed, accused):

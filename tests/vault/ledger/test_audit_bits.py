@@ -8,6 +8,7 @@ import pytest
 
 from vault.errors import VaultError
 from vault.ledger.audit.audit_state import AuditState
+from vault.ledger.audit.report import AuditReport, Step
 from vault.ledger.audit.verify import STEPS, audit
 from vault.ledger.release import contents
 from vault.ledger.signatures.checkpoint import Checkpoint
@@ -158,3 +159,8 @@ def test_keys_above_the_first_plane_stand_in_the_order_of_utf_16(new_month):
     refused = played("wrong", edit=by_code_points).failed
     assert refused.name == "tasks"
     assert "not canonical JSON" in refused.detail
+
+
+def test_a_name_in_a_release_writes_no_line_of_the_report():
+    report = AuditReport([Step(1, "files", "proved", "run 1 is one of a\nyes\n\x1b[2J")])
+    assert list(report.lines())[1:3] == [r"    run 1 is one of a\nyes\n\x1b[2J", "yes"]

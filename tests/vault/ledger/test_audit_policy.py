@@ -122,7 +122,7 @@ def test_without_a_policy_nobody_is_believed_and_that_is_said(bundle):
     cosign(bundle, "A", "B")
     report = audit(bundle, [KEY])
     assert report.ok
-    assert "signatures by 'a.example/w', 'b.example/w' were not checked" in report.steps[1].proved
+    assert 'signatures by "a.example/w", "b.example/w" were not checked' in report.steps[1].proved
     assert "because no policy names them (--policy)" in report.caveats[4]
 
 

@@ -379,8 +379,8 @@ def test_what_was_kept_is_a_checkpoint(played):
 
 def test_a_signed_head_of_absurd_size_is_refused_at_once(played):
     folder = played.retire()
-    (folder / "log/checkpoint").write_text(Checkpoint("bench.example/log", 2**62, bytes(32)).sign(played.signer))
-    refused(audit(folder, played.keys), "root", "the tiles of 4611686018427387904 leaves")
+    (folder / "log/checkpoint").write_text(Checkpoint("bench.example/log", 2**52, bytes(32)).sign(played.signer))
+    refused(audit(folder, played.keys), "root", "the tiles of 4503599627370496 leaves")
 
 
 def test_names_that_could_write_to_a_terminal_are_escaped(played):

@@ -1,6 +1,7 @@
 """Command line of the audit, for the single file `audit.py`: arguments, files, output and exit codes.
 
-Exit codes: 0 yes, 1 no or a doubt that was not accepted, 2 malformed input, 3 a file is missing.
+Exit codes: 0 yes, 1 no or a doubt that was not accepted, 2 malformed input, 3 a file is missing,
+6 a file cannot be read, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from vault.errors import Malformed, NotFound, VaultError
+from vault.errors import Malformed, NotFound, Unavailable, VaultError, printable
 from vault.ledger.audit.verify import audit
 from vault.ledger.signatures.checkpoint import Checkpoint
-from vault.ledger.signatures.note import Verifier, decode_base64, take_apart
+from vault.ledger.signatures.note import SPACES, Verifier, decode_base64, read_line, take_apart
 from vault.ledger.signatures.policy import Policy
 from vault.ledger.statements.forms import Form, require_form
 from vault.ledger.statements.jcs import parse
 
-CODES = {"malformed": 2, "not-found": 3}
+CODES = {"malformed": 2, "not-found": 3, "unavailable": 6, "interrupted": 130}
 MAX_EVIDENCE_BYTES = 64 << 20
 _PROOF: Form = ["text"]
 
@@ -31,8 +32,10 @@ def _using(path: Path, what: str = "cannot be used") -> Iterator[None]:
     """Say of which file an error is."""
     try:
         yield
-    except (FileNotFoundError, IsADirectoryError) as error:
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         raise NotFound(f"there is no file {path}") from error
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise Malformed(f"{path} is not text") from error
     except Malformed as error:
@@ -40,14 +43,14 @@ def _using(path: Path, what: str = "cannot be used") -> Iterator[None]:
 
 
 def read_text(path: Path) -> str:
-    """Read a text file.
+    """Read a text file; line ends stay as they are, since signatures cover them.
 
     Raises:
         NotFound: there is no such file.
         Malformed: it is no text.
     """
     with _using(path):
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes().decode()
 
 
 def require_release(folder: Path) -> None:
@@ -56,11 +59,12 @@ def require_release(folder: Path) -> None:
     Raises:
         NotFound: there is no such folder, or no manifest in it.
     """
-    if not folder.is_dir():
-        raise NotFound(f"there is no release folder {folder}")
-    if not (folder / "manifest.json").exists():
-        what = "is no release folder: there is no manifest.json in it; name one Historical-YYYY-MM"
-        raise NotFound(f"{folder} {what}")
+    with _using(folder):
+        if not folder.is_dir():
+            raise NotFound(f"there is no release folder {folder}")
+        if not (folder / "manifest.json").is_file():
+            what = "is no release folder: there is no manifest.json in it; name one Historical-YYYY-MM"
+            raise NotFound(f"{folder} {what}")
 
 
 def read_keys(path: Path) -> list[str]:
@@ -71,7 +75,7 @@ def read_keys(path: Path) -> list[str]:
         Malformed: it holds no such key.
     """
     with _using(path):
-        return [Verifier.parse(line).vkey for line in read_text(path).strip().split("\n")]
+        return [Verifier.parse(line).vkey for line in read_text(path).strip(SPACES).split("\n")]
 
 
 def read_checkpoint(path: Path) -> str:
@@ -83,7 +87,9 @@ def read_checkpoint(path: Path) -> str:
     """
     text = read_text(path)
     with _using(path, "holds no checkpoint"):
-        Checkpoint.parse(take_apart(text)[0])
+        signed, lines = take_apart(text)
+        Checkpoint.parse(signed)
+        list(map(read_line, lines))
     return text
 
 
@@ -145,7 +151,7 @@ def read_inputs(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the audit with command line arguments; gives the exit code."""
     about = "Check a release without trusting anybody."
-    parser = argparse.ArgumentParser(prog="audit.py", description=about)
+    parser = argparse.ArgumentParser(prog="audit.py", description=about, allow_abbrev=False)
     add = parser.add_argument
     add("bundle", type=Path, help="a release folder, Historical-YYYY-MM")
     add("--key", type=Path, action="append", required=True, help="a file with the log's keys")
@@ -160,11 +166,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         require_release(given.bundle)
         files = given.key, given.policy, given.previous, given.consistency, given.evidence
         report = audit(given.bundle, accepted=given.accept, **read_inputs(*files))
-    except VaultError as error:
-        code = CODES.get(error.kind, 2)
-        sys.stderr.write(f"audit.py: {error}\n")
+    except (VaultError, KeyboardInterrupt) as error:
+        what, code = str(error) or "interrupted", CODES.get(getattr(error, "kind", "interrupted"), 2)
+        sys.stderr.write(f"audit.py: {printable(what)}\n")
         if given.json:
-            sys.stdout.write(f"{json.dumps({'error': str(error), 'exit': code})}\n")
+            sys.stdout.write(f"{json.dumps({'error': what, 'exit': code})}\n")
         return code
     lines = [json.dumps(report.as_json(), sort_keys=True)] if given.json else report.lines()
     sys.stdout.write("".join(f"{line}\n" for line in lines))

@@ -6,6 +6,7 @@ disagree.
 
 from __future__ import annotations
 
+import json
 import time
 from calendar import timegm
 from collections.abc import Mapping, Sequence
@@ -63,7 +64,7 @@ def check_head(case: AuditState) -> Outcome:
     if times := case.times[case.head.size]:
         summary += f", cosigned by {_seen(times)}"
     if case.unchecked:
-        summary += f"; signatures by {', '.join(map(repr, case.unchecked))} were not checked"
+        summary += f"; signatures by {', '.join(map(json.dumps, case.unchecked))} were not checked"
     return "proved", summary
 
 
@@ -77,7 +78,7 @@ def check_leaves(case: AuditState) -> Outcome:
     wanted |= {entries_path(*item) for item in bundles_of(size)}
     kept = {name for name in present if name.startswith(f"{KEPT}/")}
     for name in sorted(present - kept ^ wanted):
-        there = name if name in present else None
+        there = f"{LOG}/{name}" if name in present else None
         raise disagreement("file.listed", f"{LOG}/{name}", f"the files of {size} leaves", there)
     sizes = {int(name[len(KEPT) + 1 :]) for name in kept if name[len(KEPT) + 1 :].isdecimal()}
     with suppress(VaultError):  # what is no checkpoint is refused where it is compared
@@ -128,7 +129,7 @@ def check_checkpoints(case: AuditState) -> Outcome:
         where, note = f"{LOG}/{name}", case.bundle.log_file(name)
         older = _open_older(case, note, where)
         agree("head.origin", f"{where}: the origin", case.head.origin, older.origin)
-        agree("checkpoint.root", f"{where}: the size", name, f"{KEPT}/{older.size}")
+        agree("checkpoint.root", f"{where}: the size", where, f"{LOG}/{KEPT}/{older.size}")
         _require_root(case, older, where)
         if not is_asked:
             continue

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from vault.errors import Disagreement
+from vault.errors import Disagreement, printable
 
 State = Literal["proved", "pending", "not asked", "failed", "not reached"]
 Answer = Literal["yes", "yes with doubts", "no"]
@@ -155,7 +155,7 @@ class AuditReport:
             yield f"{step.number:2}. {step.name}: {step.state}"
             for sentence in (step.proved, step.detail):
                 if sentence:
-                    yield f"    {sentence}"
+                    yield f"    {printable(sentence)}"
             if step.evidence:
                 yield from (f"    {line}" for line in step.evidence.lines())
         yield f"no: step {self.failed.number} failed" if self.failed else self.answer

@@ -42,6 +42,9 @@ function fromBase64(text, what) {
   return Uint8Array.from(raw, (letter) => letter.charCodeAt(0));
 }
 
+/** Compare texts by code points, as Python does: `sort` alone compares halves of characters. */
+const byCodePoint = (one, other) => (hex(utf8(one)) < hex(utf8(other)) ? -1 : 1);
+
 /** @param {...Uint8Array} parts @returns {Uint8Array} */
 function joined(...parts) {
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));

@@ -79,8 +79,7 @@ async function checkAccusation(evidence, task, opened, score, recipients) {
   proved.push(`its transcript was bound with it (calls: ${result.calls})`);
   const [free, who] = [await choicesOf(evidence, task), [opening.submitter, month]];
   const listed = (evidence.recipients ?? []).map(({ submitter, month: of }) => [submitter, of]);
-  const order = ([submitter, of]) => `${hex(utf8(submitter))} ${of}`;
-  const sorted = [...recipients].sort((one, other) => (order(one) < order(other) ? -1 : 1));
+  const sorted = [...recipients].sort((one, other) => byCodePoint(one.join("\0"), other.join("\0")));
   requireEqual("recipients", listed, evidence.recipients ? sorted : []);
   const own = recipients.filter((other) => canonical(other) === canonical(who));
   requireEqual("place of its submitter among the recipients", [who], own);
@@ -99,9 +98,10 @@ async function checkAccusation(evidence, task, opened, score, recipients) {
 
 /** Give the choices of a task, whose variant key the evidence has to name. */
 async function choicesOf(evidence, task) {
-  requireForm(PARAMETERS, task.free ?? {}, "the task: $.free");
-  const free = Object.entries(task.free ?? {}).map(([name, choice]) => [name, choice.from]);
-  requireEqual("list of choices", free.filter(([, choices]) => !choices.length).map(([name]) => name), []);
+  const { free: parameters = {} } = task;
+  requireForm(PARAMETERS, parameters, "the task: $.free");
+  const free = Object.entries(parameters).map(([name, choice]) => [name, choice.from]);
+  requireEqual("list of choices", free.filter(([, choices]) => !choices.length).map(([name]) => name).sort(), []);
   const [isVaried, isListed] = ["variant_key", "recipients"].map((name) => name in evidence);
   requireEqual("variant key's presence", isVaried, isListed, "variant_key" in task);
   if (isVaried)

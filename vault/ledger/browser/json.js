@@ -33,6 +33,8 @@ function parseJson(data, what) {
     throw new No(`${what} is not JSON`, { where: what });
   }
   requireExact(value, what, 0);
+  const names = text.match(/"(?:[^"\\]|\\.)*"(?:\s*:)?/g)?.filter((part) => part.endsWith(":")) ?? [];
+  if (names.length !== countNames(value)) throw new No(`an object in ${what} has the same key twice`, { where: what });
   return value;
 }
 
@@ -52,6 +54,12 @@ function parseCanonical(data, what) {
   }
   return value;
 }
+
+/** Count the names in a value: a text with more of them has one twice. @param {any} value @returns {number} */
+const countNames = (value) =>
+  isObject(value) || Array.isArray(value)
+    ? Object.values(value).reduce((sum, item) => sum + countNames(item), isObject(value) ? Object.keys(value).length : 0)
+    : 0;
 
 /** @param {unknown} value @param {string} what @param {number} depth */
 function requireExact(value, what, depth) {

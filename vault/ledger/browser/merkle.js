@@ -49,7 +49,7 @@ class Tree {
 }
 
 /**
- * Check that a leaf is in a tree (of less than 2^31 leaves).
+ * Check that a leaf is in a tree.
  * @param {Uint8Array} leaf its hash
  * @param {number} index
  * @param {number} size
@@ -57,16 +57,16 @@ class Tree {
  * @param {Uint8Array} root
  */
 async function verifyInclusion(leaf, index, size, proof, root) {
-  const inner = 32 - Math.clz32(index ^ (size - 1)); // below it the paths of this leaf and of the last one differ
-  let wanted = inner;
-  for (let rest = index >> inner; rest; rest >>= 1) wanted += rest & 1;
+  const bits = (number) => (number ? number.toString(2) : ""); // numbers are larger than the 32 bits of operators
+  const inner = bits(BigInt(index) ^ BigInt(size - 1)).length; // below it the paths of this leaf and of the last differ
+  const wanted = inner + bits(BigInt(index) >> BigInt(inner)).replaceAll("0", "").length;
   const what = `the inclusion proof of leaf ${index} of ${size}`;
   if (proof.some((part) => part.length !== HASH_BYTES)) throw new No(`a hash in ${what} has not ${HASH_BYTES} bytes`);
   if (!(index >= 0 && index < size) || proof.length !== wanted)
     throw new No(`${what} has ${wanted} hashes, not ${proof.length}, and there are leaves 0 to ${size - 1}`);
   let computed = leaf;
   for (const [level, part] of proof.entries()) {
-    const isLeft = level < inner && ((index >> level) & 1) === 0;
+    const isLeft = level < inner && ((BigInt(index) >> BigInt(level)) & 1n) === 0n;
     computed = await (isLeft ? nodeHash(computed, part) : nodeHash(part, computed));
   }
   if (!same(computed, root))
@@ -75,7 +75,7 @@ async function verifyInclusion(leaf, index, size, proof, root) {
 
 /**
  * Say whether a proof shows that a tree is the beginning of a larger one (RFC 9162, section 2.1.4.2).
- * @param {number} size1 of less than 2^31 leaves, as the next
+ * @param {number} size1
  * @param {number} size2
  * @param {Uint8Array} root1
  * @param {Uint8Array} root2
@@ -84,20 +84,20 @@ async function verifyInclusion(leaf, index, size, proof, root) {
  */
 async function isConsistent(size1, size2, root1, root2, proof) {
   if (proof.some((part) => part.length !== HASH_BYTES)) return false;
-  let [rest, last] = [size1 - 1, size2 - 1];
-  const [first, ...siblings] = (size1 & rest) === 0 ? [root1, ...proof] : proof;
+  let [rest, last] = [BigInt(size1) - 1n, BigInt(size2) - 1n];
+  const [first, ...siblings] = (BigInt(size1) & rest) === 0n ? [root1, ...proof] : proof;
   if (!first) return false;
-  for (; rest & 1; rest >>= 1) last >>= 1;
+  for (; rest & 1n; rest >>= 1n) last >>= 1n;
   let [one, two] = [first, first];
   for (const sibling of siblings) {
     if (!last) return false; // it goes on after the root
-    if (rest & 1 || rest === last) {
+    if (rest & 1n || rest === last) {
       [one, two] = await Promise.all([nodeHash(sibling, one), nodeHash(sibling, two)]);
-      for (; rest && !(rest & 1); rest >>= 1) last >>= 1;
+      for (; rest && !(rest & 1n); rest >>= 1n) last >>= 1n;
     } else {
       two = await nodeHash(two, sibling);
     }
-    [rest, last] = [rest >> 1, last >> 1];
+    [rest, last] = [rest >> 1n, last >> 1n];
   }
   return !last && same(one, root1) && same(two, root2);
 }

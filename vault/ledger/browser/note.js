@@ -4,7 +4,7 @@
 
 const ED25519 = 1;
 const ID_BYTES = 4;
-const MAX_SIZE = 2n ** 63n - 1n; // leaves
+const MAX_SIZE = 2n ** 53n - 1n; // leaves
 const EMPTY_ROOT = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 const MAX_SIGNATURES = 100;
 const MAX_NOTE = 1 << 20;
@@ -31,7 +31,7 @@ const SMALL_ORDER = [1n, FIELD - 1n, 0n, ORDER_8, FIELD - ORDER_8]; // y of the 
  * @returns {Promise<Verifier>}
  */
 async function parseKey(text) {
-  const [, name, id, encoded] = /^([^+]+)\+([^+]+)\+(.+)$/.exec(text.trim()) ?? [];
+  const [, name, id, encoded] = /^([^+]+)\+([^+]+)\+(.+)$/.exec(stripped(text)) ?? [];
   if (encoded === undefined) throw new No("a log's key reads NAME+ID+KEY; this one does not");
   requireName(name);
   const data = fromBase64(encoded, "the log's key");
@@ -43,8 +43,11 @@ async function parseKey(text) {
   return { name, id, key: data.subarray(1), vkey: `${name}+${id}+${encoded}` };
 }
 
+/** Strip what may stand around a key; `trim` and Python's `strip` take more, and not the same. @param {string} text */
+const stripped = (text) => text.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, "");
+
 /** Read keys, one a line. @param {string} text @returns {Promise<Verifier[]>} */
-const parseKeys = (text) => Promise.all(text.trim().split("\n").map(parseKey));
+const parseKeys = (text) => Promise.all(stripped(text).split("\n").map(parseKey));
 
 /**
  * Open a signed checkpoint: a given key that bears the origin's name signed it.
@@ -116,7 +119,7 @@ function parseCheckpoint(text, what) {
 
 /** @param {string} name */
 function requireName(name) {
-  if (!name || /[+\s\u0000-\u001f]/.test(name)) throw new No("a key's name is empty, or has a space or a plus sign");
+  if (!name || /[+\p{White_Space}\u0000-\u001f]/u.test(name)) throw new No("a key's name is empty, or has a space or a plus sign");
 }
 
 /**

@@ -58,7 +58,7 @@ async function auditFiles(found, { key, older, proof, evidence = [] }) {
     evidence: await Promise.all(evidence.map((file) => usable(file.name, () => readEvidence(file)))),
   };
   const size = (name) => files.get(name).size;
-  const release = { names: [...files.keys()].sort(), read, size, ...inputs };
+  const release = { names: [...files.keys()].sort(byCodePoint), read, size, ...inputs };
   return { release, report: await checkRelease(release) };
 }
 
@@ -84,14 +84,16 @@ async function usable(name, read) {
 
 /** @param {string} text one key a line @returns {Promise<Verifier[]>} */
 async function readKeys(text) {
-  if (!text.trim()) throw new No("no key was given; nothing is believed but what the log's key signed");
+  if (!stripped(text)) throw new No("no key was given; nothing is believed but what the log's key signed");
   return parseKeys(text);
 }
 
 /** @param {Given} file @returns {Promise<Uint8Array>} */
 async function readCheckpoint(file) {
   const data = await bytesOf(file, file.name);
-  parseCheckpoint(takeApart(data, file.name).text, file.name);
+  const { text, lines } = takeApart(data, file.name);
+  parseCheckpoint(text, file.name);
+  lines.forEach((line) => parseSignature(line, file.name));
   return data;
 }
 
@@ -196,7 +198,7 @@ function readManifest(release, data, digest) {
 /** @param {string[]} some @param {string[]} others @returns {string[]} what is in one of them only, sorted */
 const symmetricDifference = (some, others) => {
   const [left, right] = [new Set(some), new Set(others)];
-  return [...some.filter((name) => !right.has(name)), ...others.filter((name) => !left.has(name))].sort();
+  return [...some.filter((name) => !right.has(name)), ...others.filter((name) => !left.has(name))].sort(byCodePoint);
 };
 
 /** Read a file that the manifest lists, if its bytes are those. @param {Release} release @param {string} name */
@@ -214,7 +216,7 @@ async function checkpoint(release) {
   release.head = await openCheckpoint(await release.read(HEAD), release.verifiers, HEAD);
   const { origin, size, ignored } = release.head;
   agree("head.origin", `${MANIFEST}: $.origin`, origin, release.manifest.origin);
-  const others = ignored.map((name) => `'${name}'`).join(", ");
+  const others = ignored.map(quoted).join(", ");
   return `${origin} signed a tree of ${size} leaves${others && `; signatures by ${others} were not checked`}`;
 }
 
@@ -248,11 +250,11 @@ async function checkpoints(release) {
   const named = new Map([...state.runs.values()].map(({ open }) => [open.says.checkpoint.size, open.name]));
   const missing = [...named.keys()].sort((a, b) => a - b).find((size) => !names.includes(`${KEPT}${size}`));
   if (missing) throw disagreement("checkpoint.named", `${KEPT}${missing}`, `checkpoint of ${named.get(missing)}`);
-  const kept = names.filter((name) => name.startsWith(KEPT)).sort();
-  for (const name of kept.sort((a, b) => a.length - b.length)) {
+  const kept = names.filter((name) => name.startsWith(KEPT));
+  for (const name of kept.sort((a, b) => [...a].length - [...b].length)) {
     const older = await openOlder(release, await release.read(name), name);
     agree("head.origin", `${name}: the origin`, release.head.origin, older.origin);
-    agree("checkpoint.root", `${name}: the size`, name.slice(KEPT.length), String(older.size));
+    agree("checkpoint.root", `${name}: the size`, name, `${KEPT}${older.size}`);
     await requireRoot(release, older, name);
   }
   for (const { open } of state.runs.values()) {
@@ -299,7 +301,7 @@ async function compareNewer(release) {
     return [`it is of ${newer.size} leaves, the release of ${size}: see the doubts`, "pending"];
   }
   const heads = [head.root, newer.root];
-  if (!(newer.size <= MAX_LEAVES && (await isConsistent(size, newer.size, ...heads, proof))))
+  if (!(await isConsistent(size, newer.size, ...heads, proof)))
     throw disagreement("previous.proof", `${OLDER}: the consistency proof from ${size} to ${newer.size}`, heads, proof);
   return `the tree of ${size} leaves is the beginning of the newer one of ${newer.size}`;
 }

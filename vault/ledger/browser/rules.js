@@ -51,6 +51,10 @@ function asJson(value) {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, asJson(item)]));
 }
 
+/** Quote a name as Python's JSON does: in ASCII, so that nothing in it is invisible. @param {string} name */
+const quoted = (name) =>
+  JSON.stringify(name).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
 const SHOWN = 200; // characters of a value
 
 /** Write a value on one line; a release may be hostile, so invisible characters are escaped. */

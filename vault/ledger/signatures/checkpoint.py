@@ -17,7 +17,7 @@ from vault.ledger.signatures.note import Note, Signer, Verifier, decode_base64, 
 from vault.ledger.tree.merkle import EMPTY_ROOT, HASH_BYTES
 
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
-_MAX_SIZE = 2**63 - 1
+_MAX_SIZE = 2**53 - 1  # as of all whole numbers in JSON, so that every language reads the same one
 _LINES = 3
 
 
@@ -48,7 +48,7 @@ class Checkpoint:
             raise Malformed(what, where="the lines of the checkpoint")
         origin, size, encoded, *extensions = lines
         if not _DECIMAL.fullmatch(size) or int(size) > _MAX_SIZE:
-            what = "line 2 of a checkpoint is its size in decimal, without leading zeros"
+            what = "line 2 of a checkpoint is its size in decimal, at most 2^53 - 1, without leading zeros"
             raise Malformed(what, where="line 2 of the checkpoint")
         root = decode_base64(encoded, where := "line 3 of the checkpoint")
         if len(root) != HASH_BYTES or (size == "0" and root != EMPTY_ROOT):

@@ -27,6 +27,7 @@ MAX_NOTE = 1 << 20
 MAX_SIGNATURES = 100
 _DASH = "\u2014 "
 _FIRST_PRINTABLE = " "
+SPACES = " \t\r\n"  # around a key; more of them would be other ones in other languages
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ def read_vkey(vkey: str) -> tuple[str, bytes, bytes]:
     Raises:
         Malformed: it is no such text, or its key id is not that of its key.
     """
-    name, _, rest = vkey.strip().partition("+")
+    name, _, rest = vkey.strip(SPACES).partition("+")
     stated, _, encoded = rest.partition("+")
     if not (name and stated and encoded):
         raise Malformed("a verifier key reads NAME+ID+KEY; this one does not")

@@ -35,7 +35,7 @@ PATTERNS: Mapping[str, tuple[str, str]] = {
     "lifetime": (r"P[1-9][0-9]{0,2}[WMY]", "a duration in weeks, months or years such as P4M"),
     "word": (r"[a-z0-9][a-z0-9-]{0,63}", "a word of small letters, digits and hyphens"),
     "tag": (r"[0-9a-f]{1,128}", "an opaque tag in lower-case hexadecimal digits"),
-    "vkey": (r"[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+", "a verifier key"),
+    "vkey": (r"[^+\x00- ]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+", "a verifier key"),
     "signature": (r"[A-Za-z0-9+/]{85}[AQgw]==", "the 64 bytes of a signature in base64"),
 }
 BASIC: Mapping[str, tuple[Callable[[Any], bool], str]] = {

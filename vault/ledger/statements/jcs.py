@@ -17,6 +17,7 @@ from vault.errors import Malformed
 
 MAX_DEPTH = 64
 MAX_INTEGER = 2**53 - 1
+_EXPONENT_FROM = 1e21  # below it a double is written in digits alone
 _FRACTION = re.compile(r"(?:^|[:\[,])-?[0-9]+[.eE]")  # or a text that looks so
 _WORDS = {None: "null", True: "true", False: "false"}
 
@@ -144,9 +145,18 @@ def _whole(digits: str) -> int:
     return value
 
 
+def _double(digits: str) -> float:
+    value = float(digits)
+    if value.is_integer() and MAX_INTEGER < abs(value) < _EXPONENT_FROM:
+        raise Malformed("a whole number is beyond 2^53 - 1; write it as text")
+    return value
+
+
 def _none(name: str) -> Any:
     raise Malformed(f"{name} is no JSON number")
 
 
-_decode = json.JSONDecoder(object_pairs_hook=_members, parse_int=_whole, parse_constant=_none).decode
+_decode = json.JSONDecoder(
+    object_pairs_hook=_members, parse_int=_whole, parse_float=_double, parse_constant=_none
+).decode
 _write_plain = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
