@@ -30,7 +30,6 @@ from vault.errors import VaultError
 from vault.keys import private_files
 
 PATIENCE = 10.0  # seconds for each answer of the other side
-ANSWER_SECONDS = 30.0  # for a webhook's whole answer
 PREFIX, LEAST = "whsec_", 24  # a secret's form, and how many bytes it has
 
 log = logging.getLogger("quarterturn.notices")
@@ -83,7 +82,7 @@ class Webhook:
         try:
             with (
                 RemoteClient(PATIENCE) as client,
-                client.exchange("POST", self.url, ANSWER_SECONDS, content=body, headers=headers) as response,
+                client.exchange("POST", self.url, 3 * PATIENCE, content=body, headers=headers) as response,
             ):
                 return response.status_code
         except NoAnswer as error:

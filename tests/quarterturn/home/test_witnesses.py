@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-import httpx2
 import pytest
 import uvicorn
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -47,7 +46,7 @@ KINDS = {"ada": "ed25519", "bob": "ed25519", "cyd": "ml-dsa-44"}
 def _patient_with_witnesses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Raise the time limit for witnesses; a stopped witness refuses at once."""
     monkeypatch.setattr("quarterturn.home.witnesses.Witnesses", partial(Witnesses, patience=300.0, grace=120.0))
-    monkeypatch.setattr("quarterturn.home.witnesses.TIMEOUT", httpx2.Timeout(300.0))
+    monkeypatch.setattr("quarterturn.home.witnesses.SECONDS", 300.0)
 
 
 class Served:

@@ -220,9 +220,9 @@ def test_a_status_other_than_2xx_is_a_failure_and_redirects_are_not_followed(sec
 def test_nobody_there_and_nobody_trusted_is_undelivered(secret, tmp_path):
     with receiving(200) as (url, _):
         pass
-    with pytest.raises(Undelivered, match=r"^ConnectionRefusedError$"):
+    with pytest.raises(Undelivered, match=r"^ConnectError$"):
         Webhook(url, secret, lambda: NOW).send(MESSAGE)
-    with tls_mail(certificate(tmp_path)) as (port, _), pytest.raises(Undelivered, match=r"^SSL\w*Error$"):
+    with tls_mail(certificate(tmp_path)) as (port, _), pytest.raises(Undelivered, match=r"^ConnectError$"):
         Webhook(f"https://localhost:{port}/", secret, lambda: NOW).send(MESSAGE)
 
 
