@@ -18,7 +18,7 @@ from quarterturn.launcher.stamps import key
 from quarterturn.launcher.steps import answer, carry_out, say
 
 OLDEST = 22  # the oldest Node that still gets fixes, and that the servers are tried with
-OLDEST_NPM = 9  # reads lock files of version 3, and keeps addresses out of them
+OLDEST_NPM = (9, 0)  # reads lock files of version 3, and keeps addresses out of them
 WORLD = "sandbox/images/world/npm"  # a project with its lock: the servers of worlds
 TESTS = "tests/npm"  # the same, for the tests
 SWAGGER = "quarterturn/http/swagger"  # the same, for the service's page /docs
@@ -84,15 +84,15 @@ def _packages(installer: Installer, place: str, name: str) -> None:
     npm(installer, "ci", *QUIET, cwd=folder, what=f"installing {name}")
 
 
-def npm(installer: Installer, *arguments: str, cwd: Path, what: str) -> None:
-    """Run the system's npm, or the one that is in the wheel of Node.
+def npm(installer: Installer, *arguments: str, cwd: Path, what: str, oldest: tuple[int, int] = OLDEST_NPM) -> None:
+    """Run the system's npm if it is from version `oldest` on, or else the one that is in the wheel of Node.
 
     Raises:
         Stop: it failed.
     """
     environ = dict(installer.environ) | pip_settings.for_node(installer.settings, installer.environ)
     program = shutil.which("npm", path=environ.get("PATH"))
-    if program and _major(answer([program, "--version"], env=environ)) >= OLDEST_NPM:
+    if program and _version(answer([program, "--version"], env=environ, cwd=cwd)) >= oldest:
         command: list[str | Path] = [program]
     else:
         node = wheel_node(installer)
@@ -106,7 +106,7 @@ def system_node(environ: Mapping[str, str]) -> Path | None:
     node = shutil.which("node", path=environ.get("PATH"))
     answered = answer([node, "-p", "process.versions.node + ' ' + process.execPath"], env=environ) if node else None
     version, _, program = (answered or "").partition(" ")
-    return Path(program) if _major(version) >= OLDEST and Path(program).is_file() else None
+    return Path(program) if _version(version) >= (OLDEST,) and Path(program).is_file() else None
 
 
 def wheel_node(installer: Installer) -> Path:
@@ -143,6 +143,6 @@ def place_node(program: Path, target: Path) -> None:
         shutil.copy2(program, target)
 
 
-def _major(version: str | None) -> int:
-    number = (version or "").partition(".")[0]
-    return int(number) if number.isdigit() else 0
+def _version(text: str | None) -> tuple[int, ...]:
+    """Return the first two numbers of a version, or nothing where it is none."""
+    return tuple(int(number) for number in (text or "").split(".")[:2] if number.isdigit())

@@ -69,10 +69,12 @@ def carry_out(
     return done.stdout
 
 
-def answer(command: Sequence[str | Path], *, env: Mapping[str, str] | None = None) -> str | None:
+def answer(
+    command: Sequence[str | Path], *, env: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> str | None:
     """Give what a program prints, or None where there is no such program or it fails."""
     try:
-        done = _run(command, env=env)
+        done = _run(command, env=env, cwd=cwd)
     except OSError:
         return None
     return done.stdout.strip() if done.returncode == 0 else None

@@ -22,8 +22,11 @@ from sandbox.images.added.unpack import LIST, in_cache
 REQUIREMENTS = "requirements.txt"
 QUIET = ("--quiet", "--no-input", "--disable-pip-version-check")
 WHEELS_ONLY = ("--no-deps", "--require-hashes", "--only-binary", ":all:")
-CLOSED = ("--ignore-scripts", "--git=/bin/false")
-"""npm runs no script, and clones no repository: what is in one could name a program for it to run."""
+CLOSED = ("--ignore-scripts", *(f"--allow-{source}=none" for source in ("git", "remote", "file", "directory")))
+"""npm runs no script, and has nothing but a registry's packages. While it resolves, it would prepare a dependency
+`github:…`, which it fetches without git: a second npm runs in that folder, with the folder's own `.npmrc`, whose
+`node-options` name a program for a third."""
+CLOSED_NPM = (11, 14)  # the oldest that knows these options; others pass over them and say nothing
 _CPUS = {"x86_64": "x64", "aarch64": "arm64", "i686": "ia32", "armv7l": "arm", "ppc64le": "ppc64"}
 
 
@@ -46,6 +49,16 @@ def npm_machine() -> dict[str, str]:
     return {"os": sys.platform, "cpu": _CPUS.get(machine, machine), "libc": libc}
 
 
+def run_npm(installer: Installer, *words: str, folder: Path, what: str) -> None:
+    """Run npm closed. `folder` is its project, so that no `.npmrc` of a folder above is read.
+
+    Raises:
+        Stop: it failed.
+    """
+    closed = (*words, *CLOSED, "--prefix", str(folder), "--loglevel=error")
+    node.npm(installer, *closed, cwd=folder, what=what, oldest=CLOSED_NPM)
+
+
 def fetch_tarballs(installer: Installer, tarballs: Sequence[Tarball], folder: Path) -> None:
     """Fetch tarballs into a cache of npm's in a folder, and list them beside it for the unpacker.
 
@@ -54,8 +67,8 @@ def fetch_tarballs(installer: Installer, tarballs: Sequence[Tarball], folder: Pa
         Unavailable: the registry has other bytes than the lock pins.
     """
     specs = sorted({tarball.spec for tarball in tarballs})
-    words = ("cache", "add", *CLOSED, "--loglevel=error", "--cache", str(folder), *specs)
-    node.npm(installer, *words, cwd=folder, what=f"fetching {len(specs)} packages")
+    words = ("cache", "add", "--cache", str(folder), *specs)
+    run_npm(installer, *words, folder=folder, what=f"fetching {len(specs)} packages")
     for tarball in tarballs:
         if not (folder / in_cache(tarball.sha512)).is_file():
             raise Unavailable(f"the registry's {tarball.spec} has another hash (integrity) than its lock pins")

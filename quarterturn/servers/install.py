@@ -26,11 +26,11 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 from quarterturn.errors import Malformed, Unavailable
-from quarterturn.launcher import locks, node, pip_settings
+from quarterturn.launcher import locks, pip_settings
 from quarterturn.launcher.installer import Installer
 from quarterturn.launcher.steps import Stop
 from quarterturn.servers import npm_lock, python_lock
-from quarterturn.servers.archives import CLOSED, fetch_tarballs, fetch_wheels, npm_machine
+from quarterturn.servers.archives import fetch_tarballs, fetch_wheels, npm_machine, run_npm
 from quarterturn.servers.unpacked import write_files
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.images.added.unpack import LIST
@@ -204,6 +204,6 @@ def _resolved_npm(installer: Installer, name: str, version: str, folder: Path) -
     document = {"name": "quarterturn-server", "private": True, "dependencies": {name: version}}
     (folder / "package.json").write_text(json.dumps(document))
     (folder / ".npmrc").write_text(_NPMRC)
-    words = ("install", "--package-lock-only", *CLOSED, *node.QUIET)
-    node.npm(installer, *words, cwd=folder, what=f"resolving {name}@{version}")
+    words = ("install", "--package-lock-only", "--no-audit", "--no-fund")
+    run_npm(installer, *words, folder=folder, what=f"resolving {name}@{version}")
     return (folder / NPM_LOCK).read_text(encoding="utf-8")

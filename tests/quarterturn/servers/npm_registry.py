@@ -41,10 +41,13 @@ def packed(files, links=()):
 
 
 class Registry:
-    """The packages of a registry: their documents and their tarballs, by path."""
+    """The packages of a registry: their documents and their tarballs, by path.
+
+    `asked` has each path that a client asked for, and each host that it asked its proxy for.
+    """
 
     def __init__(self, address):
-        self.address, self.files = address, {}
+        self.address, self.files, self.asked = address, {}, set()
 
     def put(self, name, version, **fields):
         """Put a version of a package there; give the integrity of its tarball."""
@@ -63,7 +66,12 @@ def registry(monkeypatch, tmp_path):
     """Give a registry that npm is told to use."""
 
     class Handler(BaseHTTPRequestHandler):
+        def do_CONNECT(self):
+            kept.asked.add(self.path)
+            self.send_error(403)
+
         def do_GET(self):
+            kept.asked.add(unquote(self.path))
             content = kept.files.get(unquote(self.path))
             self.send_response(404 if content is None else 200)
             self.end_headers()
@@ -78,6 +86,7 @@ def registry(monkeypatch, tmp_path):
     monkeypatch.setenv("NPM_CONFIG_REGISTRY", kept.address)
     monkeypatch.setenv("npm_config_registry", kept.address)
     monkeypatch.setenv("npm_config_cache", str(tmp_path / "npm-cache"))
+    monkeypatch.setenv("HTTPS_PROXY", kept.address)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     yield kept
     server.shutdown()

@@ -14,6 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from quarterturn.errors import Unavailable
+from quarterturn.launcher import node
+from quarterturn.launcher.installer import Installer
+from quarterturn.launcher.pip_settings import PipSettings
+from quarterturn.servers.archives import run_npm
+from quarterturn.servers.install import install
+from sandbox.kinds.common.state_kind import ROOT
 from sandbox.servers.registry import SERVERS
 
 from .npm_registry import registry
@@ -98,6 +105,35 @@ def test_an_npm_package_that_depends_on_a_git_repository_clones_nothing(say, hom
     added = add(say, board_of(tmp_path), home)
     assert not canary.exists()
     assert added.code == 6, added.err
+
+
+SHA = "a" * 40
+
+
+@pytest.mark.parametrize(
+    "elsewhere", [f"github:evil/x#{SHA}", f"https://gitlab.com/evil/x.git#{SHA}", "{registry}/x.tgz", "file:.."]
+)
+def test_a_dependency_from_elsewhere_than_the_registry_is_not_fetched(tmp_path, registry, elsewhere, monkeypatch):
+    """npm fetches the first two without git, and then runs itself in the repository, whose `.npmrc` it reads."""
+    monkeypatch.setenv("npm_config_fetch_retries", "0")
+    registry.put("mcp-board", "1.0.0", dependencies={"x": elsewhere.format(registry=registry.address)})
+    with pytest.raises(Unavailable, match="have been disabled"):
+        install(tmp_path, "board", "npm:mcp-board", "1.0.0")
+    assert registry.asked == {"/mcp-board"}
+
+
+def test_an_npm_that_does_not_know_these_options_is_not_asked(tmp_path, monkeypatch):
+    old = tmp_path / "npm"
+    old.write_text("#!/bin/sh\necho 11.13.9\n")
+    old.chmod(0o755)
+    asked = []
+    monkeypatch.setattr(node, "carry_out", lambda command, *_, **__: asked.append(command[0]))
+    monkeypatch.setattr(node, "wheel_node", lambda _: tmp_path / "wheel" / "bin" / "node")
+    installer = Installer(ROOT, {"PATH": f"{tmp_path}:/usr/bin:/bin"}, PipSettings())
+    run_npm(installer, "install", folder=tmp_path, what="it")
+    old.write_text("#!/bin/sh\necho 12.0.1\n")
+    run_npm(installer, "install", folder=tmp_path, what="it")
+    assert asked == [tmp_path / "wheel" / "bin" / "node", str(old)]
 
 
 def board_of(tmp_path):
