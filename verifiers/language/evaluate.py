@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from verifiers.budget import ReadingBudget
 from verifiers.errors import CorruptState, TargetMissing, VerifierError
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.predicate import AllOf, AnyOf, Not, Predicate, Probe
@@ -31,6 +32,8 @@ def evaluate(
     answer: str | None = None,
     seed_states: Mapping[str, NormalState] | None = None,
     replies: Mapping[str, str | None] | None = None,
+    *,
+    budget: ReadingBudget | None = None,
 ) -> Evidence:
     """Judge a parsed predicate; never raises because of what the normal forms hold.
 
@@ -41,9 +44,10 @@ def evaluate(
         seed_states: the normal forms of the untouched state, to tell a probe that is broken from one that a state
             breaks; without them every broken probe is unknown.
         replies: what a language model replied of each claim about the answer; None where none was asked.
+        budget: what judging may cost; it says afterwards what judging took.
     """
     seed = None if seed_states is None else Context(seed_states, "")
-    return _node(predicate, _Bench(Context(states, answer, replies), seed), Verdict.FALSE)
+    return _node(predicate, _Bench(Context(states, answer, replies, budget), seed), Verdict.FALSE)
 
 
 @dataclass(frozen=True, slots=True)

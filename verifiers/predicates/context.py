@@ -26,6 +26,7 @@ class Context:
         states: the normal form of each namespace; one that is not there could not be read for a reason of ours.
         answer: what the agent answered, or None.
         replies: what a language model replied of each claim about the answer, or None where none was asked.
+        budget: what judging may cost; by default the cap in `verifiers.budget`.
     """
 
     def __init__(
@@ -33,12 +34,13 @@ class Context:
         states: Mapping[str, NormalState],
         answer: str | None,
         replies: Mapping[str, str | None] | None = None,
+        budget: ReadingBudget | None = None,
     ) -> None:
         self._states = states
         self._outcomes: dict[Hashable, object] = {}
         self._views: dict[str, Context] = {}
         self.answer, self.replies = answer, replies
-        self.budget = ReadingBudget(MAX_JUDGED, what="judging")
+        self.budget = budget or ReadingBudget(MAX_JUDGED, what="judging")
 
     def as_registered(self, namespace: str, registered: str) -> Context:
         """Give the context in which a further server's state stands where its kind's first server has its own.
@@ -49,8 +51,7 @@ class Context:
             return self
         if namespace not in self._views:
             own = {registered: self._states[namespace]} if namespace in self._states else {}
-            self._views[namespace] = Context(own, self.answer, self.replies)
-            self._views[namespace].budget = self.budget
+            self._views[namespace] = Context(own, self.answer, self.replies, self.budget)
         return self._views[namespace]
 
     def state(self, namespace: str) -> NormalState:
