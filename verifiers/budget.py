@@ -2,7 +2,7 @@
 
 A *step* is one thing that a reader handles: a line, a cell, an object, a header, or `A_STEP` bytes that it parses. A
 *byte* is one that was unpacked or kept. No clock is used. The caps are many times what the end states of tasks need,
-and low enough that reading ends within some 1.2 seconds of processor time, whatever the bytes are, including encoding
+and low enough that reading ends within some half second of processor time, whatever the bytes are, including encoding
 and decoding the normal form. Judging has a budget of its own, for all probes together.
 """
 
@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from verifiers.errors import CorruptState
 
-MAX_STEPS = 2_000_000
+MAX_STEPS = 1_000_000
 MAX_BYTES = 128 << 20
-MAX_JUDGED = 1_000_000
+MAX_JUDGED = 500_000
 """Steps of all probes of a predicate together; a state that needs more counts against its agent.
 
-A step is half a microsecond or less: judging ends within some 0.6 seconds of processor time, and within two on a core
-of a third of that speed. `tests/verifiers/costly.py` has the worst texts, and `./run bench verdicts` times them.
+A step is half a microsecond or less: judging ends within some 0.25 seconds of processor time. With reading, that is
+less than two on a core of a third of that speed. `tests/verifiers/costly.py` has the worst texts, and `./run bench
+verdicts` times them.
 """
-A_STEP = 32
-"""Bytes of a text that are parsed for one step."""
+A_STEP, A_JSON_STEP = 32, 16
+"""Bytes of a text that are parsed for one step; in JSON there may be numbers of thousands of digits."""
 _MARKS = '"[{,:'
 
 
@@ -75,5 +76,4 @@ class ReadingBudget:
         else:
             self.keep(len(data))
             marks = [data.count(mark.encode()) for mark in _MARKS]
-        self.parse(len(data))
-        self.step(sum(marks) // 2 + marks[0] // 2)
+        self.step(1 + len(data) // A_JSON_STEP + (sum(marks) + sum(marks[:3])) // 2)

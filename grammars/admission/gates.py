@@ -222,7 +222,7 @@ class _Case:
             return f"it takes {proved.calls} calls and {self.draft.task['max_steps']} are allowed"
         if proved.spent > MOST_SPENT:
             most = f"of what a state may cost, and {MOST_SPENT:.0%} are the most"
-            return f"reading what it leaves takes {proved.spent:.0%} {most}"
+            return f"reading or judging what it leaves takes {proved.spent:.0%} {most}"
         met = _faults_met(self.draft.task, calls)
         if self.draft.task["category"] == "recovery" and not met:
             return "it meets none of the scheduled errors"

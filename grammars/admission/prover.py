@@ -16,7 +16,8 @@ class ExecutionResult(Protocol):
         evidence: the evidence for it.
         calls: how many tool calls were made.
         errors: how many of them were answered with an error.
-        spent: the share of the reading budget that the frozen state took (steps or bytes, the larger), from 0 to 1.
+        spent: the largest share of a budget that the verdict took, from 0 to 1: steps or bytes of reading, or steps
+            of judging.
         state: the frozen state; only the prover that made it knows its form.
         log: every call as plain JSON values: at least `tool`, `error` and `injected` (whether it ended in an error, and
             in a scheduled one) and `result`, the text of its result or error.

@@ -38,7 +38,8 @@ class CaseReply:
 
     Attributes:
         evidence: the predicate's evidence tree.
-        spent: the larger of the shares of steps and bytes that reading took, from 0 to 1.
+        spent: the largest share of a budget that it took, from 0 to 1: steps or bytes of reading, or steps
+            of judging.
         unreadable: whether a reader could make nothing of a namespace's state.
     """
 

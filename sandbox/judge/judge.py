@@ -28,7 +28,7 @@ from sandbox.judge import differences, evidence, message, said_values
 from sandbox.judge.child import JUDGE_USER, run
 from sandbox.judge.loading import prepare
 from sandbox.transcript import Transcript
-from verifiers.budget import MAX_BYTES, MAX_STEPS
+from verifiers.budget import MAX_BYTES, MAX_JUDGED, MAX_STEPS, ReadingBudget
 from verifiers.language import predicate as predicates
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.evaluate import evaluate
@@ -46,16 +46,19 @@ def judge(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     states, *seeds = [reading.states(reading.cases[0]) for reading in readings]
     own_results = [reading.own_results(reading.cases[0], predicate) for reading in readings]
     seed = seeds[0] if seeds else None
-    tree = evaluate(predicate, states, header["answer"], seed, header["replies"], own_results=own_results)
+    budget = ReadingBudget(MAX_JUDGED, what="judging")
+    tree = evaluate(
+        predicate, states, header["answer"], seed, header["replies"], own_results=own_results, budget=budget
+    )
     unreadable = any(state.unreadable for state in states.values())
-    reply_part = evidence.written(probes=evidence.leaves(tree), spent=_spent(states), unreadable=unreadable)
+    reply_part = evidence.written(probes=evidence.leaves(tree), spent=_spent(states, budget), unreadable=unreadable)
     return message.answer("done", part=reply_part)
 
 
-def _spent(states: Mapping[str, NormalState]) -> float:
-    """Give the larger of the shares of steps and bytes that reading took, of all namespaces together."""
+def _spent(states: Mapping[str, NormalState], judging: ReadingBudget) -> float:
+    """Return the largest of the shares of steps and bytes that reading took, of all namespaces, and of judging."""
     steps, size = (sum(state.steps for state in states.values()), sum(state.bytes for state in states.values()))
-    return min(max(steps / MAX_STEPS, size / MAX_BYTES), 1.0)
+    return min(max(steps / MAX_STEPS, size / MAX_BYTES, judging.steps / judging.max_steps), 1.0)
 
 
 def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:

@@ -138,7 +138,7 @@ class JudgeRequests:
             reading: at most `most` normal forms of each such namespace.
             most: 1, but for mutants.
         """
-        results = {}
+        results: dict[str, list[Sequence[OwnResult] | None]] = {}
         for name, probes in predicates.own_probes(question.predicate).items():
             if name in reading.looked_at:
                 try:

@@ -57,7 +57,8 @@ class Judgement:
     Attributes:
         evidence: the predicate's evidence tree.
         seconds: by the wall clock, everything together.
-        spent: the larger of the shares of steps and bytes that reading took, from 0 to 1.
+        spent: the largest share of a budget that it took, from 0 to 1: steps or bytes of reading, or steps
+            of judging.
         again: whether something had to be asked a second time, alone.
     """
 

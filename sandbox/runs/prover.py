@@ -67,7 +67,8 @@ class ProvedSolution:
         evidence: the predicate's evidence tree; its root is the verdict.
         calls: how many calls were made.
         errors: how many of them ended in an error.
-        spent: the larger of the shares of steps and bytes that reading the end state took, from 0 to 1.
+        spent: the largest share of a budget that the verdict took, from 0 to 1: steps or bytes of reading, or steps
+            of judging.
         state: the final state, for `BoxProver.mutated` and nobody else.
         log: the calls as plain JSON values, with their results.
     """

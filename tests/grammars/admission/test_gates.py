@@ -90,7 +90,8 @@ def test_a_solution_whose_end_state_is_dear_to_read_stops_at_the_third(draft, pr
     assert admit(draft, prover).evidence["solutions"]["reference"]["spent"] == 0.25
     prover.spent = 0.26
     assert shut(admit(draft, prover))[3] == (
-        "solutions.reference: reading what it leaves takes 26% of what a state may cost, and 25% are the most"
+        "solutions.reference: reading or judging what it leaves takes 26% of what a state may cost, "
+        "and 25% are the most"
     )
 
 

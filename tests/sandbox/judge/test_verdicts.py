@@ -7,10 +7,12 @@ import pytest
 
 from sandbox.errors import Malformed
 from sandbox.judge import differences
+from verifiers.budget import MAX_JUDGED
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
+from verifiers.linear_regex import CHARACTERS
 from verifiers.tree import FileTree, JudgeInput, Node
 
 SEED = FileTree({"a.txt": Node("file", b"hello\n")})
@@ -50,6 +52,14 @@ def test_a_folder_that_an_agent_removed_is_empty_and_not_missing(judging, questi
 
 def test_a_state_that_was_not_handed_over_is_unknown(judging, question, left):
     assert judging.verdict(question(THERE), left(filesystem=SEED), None, left).verdict is Verdict.UNKNOWN
+
+
+def test_the_share_that_a_verdict_spent_is_that_of_judging_where_it_is_larger(judging, question, left):
+    state = left(filesystem=FileTree({"a.txt": Node("file", b"a" * 400_000)}))
+    matched = {"filesystem.fileMatches": {"path": "a.txt", "pattern": "b"}}
+    shares = [judging.verdict(question(asked, "filesystem"), state, None, left).spent for asked in (THERE, matched)]
+    assert shares[0] < 0.01
+    assert shares[1] >= 400_000 / CHARACTERS / MAX_JUDGED
 
 
 def test_changes_are_made_where_the_state_is_read(judging, question, left):

@@ -20,7 +20,7 @@ from verifiers.tree import Node
 MAX_OBJECT = 32 << 20
 MAX_CHAIN = 4096
 """Deltas on deltas; git itself makes chains of 50, and of 4095 at the most."""
-AN_OBJECT = 40  # steps
+AN_OBJECT, AN_INSTRUCTION = 40, 4  # steps
 CHUNK, AT_ONCE = 4096, 65_536
 
 _PACK = re.compile(r"objects/pack/pack-[0-9a-f]{40}\.pack")
@@ -195,9 +195,10 @@ def applied(base: bytes, delta: bytes, budget: ReadingBudget) -> bytes:
         if size != len(base) or wanted > MAX_OBJECT:
             raise _Broken
         budget.keep(wanted)
-        budget.step(len(delta) // 2 + wanted // (8 * A_STEP))
+        budget.step(len(delta) // A_STEP + wanted // (8 * A_STEP))
         parts, made = [], 0
         while at < len(delta):
+            budget.step(AN_INSTRUCTION)
             part, at = _instruction(base, delta, at)
             made += len(part)
             if made > wanted:

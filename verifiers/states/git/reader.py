@@ -27,7 +27,7 @@ MAX_REF = 4096  # bytes
 DEEPEST_REF = 5  # refs that lead to refs, as in git
 DEEPEST_TAG = 50  # tags of tags
 MAX_REPOSITORIES = 1000
-A_REF, AN_ENTRY = 5, 8  # steps
+A_REF, AN_ENTRY = 5, 10  # steps
 GITLINK = "160000"
 
 _REF = re.compile(r"refs/(?!replace/)[^\x00-\x20~^:?*\[\\\x7f]+(?<!\.lock)(?<![/.])")

@@ -42,8 +42,8 @@ MAX_CONTENT = 4096
 MAX_COMMENTS = 50
 MAX_WORDS = 500
 """Encoded words of a header."""
-A_MESSAGE, A_HEADER = 100, 3  # steps
-A_LOOK = 1000
+A_MESSAGE, A_HEADER, A_CONTENT = 300, 4, 14  # steps
+A_LOOK = 250
 """Bytes times bytes of a Content- header that are a step."""
 LOOKS = 4
 """Times that a message's bytes are gone through: split, unpacked, decoded, written down."""
@@ -161,7 +161,7 @@ def _must_be_bounded(data: bytes, budget: ReadingBudget) -> None:
     if len(_NESTED.findall(data)) > MAX_NESTED:
         raise CorruptState(f"there is a message of more than {MAX_NESTED} parts within parts")
     sizes = [match.end() - match.start() for match in _CONTENT.finditer(data)]
-    budget.step(sum(1 + size * size // A_LOOK for size in sizes))
+    budget.step(sum(A_CONTENT + size * size // A_LOOK for size in sizes))
     if max(sizes, default=0) > MAX_CONTENT:
         raise CorruptState(f"there is a message with a header about its content of more than {MAX_CONTENT} bytes")
 
@@ -236,7 +236,7 @@ def _is_known(charset: str) -> bool:
 
 def _addresses(message: email.message.Message, name: str, budget: ReadingBudget) -> tuple[str, ...]:
     values = [str(value) for value in message.get_all(name, ())]
-    budget.step(2 * sum(map(len, values)))
+    budget.step(3 * sum(map(len, values)))
     if sum(value.count("(") for value in values) > MAX_COMMENTS:
         raise CorruptState(f"there is a message with more than {MAX_COMMENTS} comments in its addresses")
     addresses = email.utils.getaddresses(values)

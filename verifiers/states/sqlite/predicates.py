@@ -20,14 +20,14 @@ from verifiers.predicates.registry import COUNT, NAME, NOTHING, SCALAR, Example,
 from verifiers.predicates.values import cell_equal, exact_sum, is_number, near
 from verifiers.quoting import listed, plain, quoted
 from verifiers.states.sqlite.examples import database
-from verifiers.states.sqlite.tables import declared, fold, open_database
+from verifiers.states.sqlite.tables import A_COLUMN, declared, fold, open_database
 
 Where: TypeAlias = Mapping[str, Any]
 
 WHERE = {"type": "object", "additionalProperties": SCALAR, "minProperties": 1, "description": "object: column to value"}
 NUMBER = {"type": "number"}
 TOLERANCE = {"type": "number", "minimum": 0}
-A_SUMMAND = 6  # steps
+A_SUMMAND, A_DECLARATION = 6, 500  # steps
 COLUMNS = {"type": "array", "items": NAME, "minItems": 1, "uniqueItems": True}
 ROWS = {
     "type": "array",
@@ -62,6 +62,7 @@ STOCK = {"table": "stock"}
 def table_exists(context: Context, table: str) -> ProbeResult:
     """There is a base table of this name; a view is none."""
     base = open_database(context)
+    context.budget.step(len(base.tables))
     return ProbeResult(fold(table) in base.tables, f"the tables are {listed(sorted(base.tables.values()))}")
 
 
@@ -79,6 +80,7 @@ def column_exists(context: Context, table: str, column: str) -> ProbeResult:
     columns = open_database(context).columns(table)
     if columns is None:
         raise TargetMissing(f"there is no table {quoted(table)}")
+    context.budget.step(A_COLUMN * len(columns))
     names = [known.name for known in columns]
     return ProbeResult(fold(column) in map(fold, names), f"{quoted(table)} has the columns {listed(names)}")
 
@@ -192,6 +194,7 @@ def sum_equals(
 )
 def schema_unchanged(context: Context, table: str, columns: Sequence[tuple[str, str]]) -> ProbeResult:
     """The table's columns are these, in this order, with these types, defaults, keys and null constraints."""
+    context.budget.step(A_DECLARATION)
     wanted = declared(columns)
     if wanted is None:
         raise StateUnavailable("SQLite refuses the columns that the predicate declares: correct the predicate")

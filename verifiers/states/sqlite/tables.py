@@ -80,7 +80,7 @@ class SQLiteDatabase:
             raise CorruptState(f"the database cannot be read: {rows['spoiled']}")
         stored = {column.name: at for at, column in enumerate(c for c in self.columns(table) or () if not c.computed)}
         places = [stored[name] for name in columns]
-        budget.step(len(stored) + len(rows) * (A_ROW + A_CELL * len(places)))
+        budget.step(A_COLUMN * len(stored) + len(rows) * (A_ROW + A_CELL * len(places)))
         for row in rows:
             yield tuple([row[place] if type(row[place]) is not dict else self._cell(row[place]) for place in places])
 
@@ -88,13 +88,12 @@ class SQLiteDatabase:
         return self.state.blobs[cell["blob"]] if "blob" in cell else float(cell["float"])
 
 
-A_ROW, A_CELL = 3, 2  # steps
-_FOLDED = {letter: letter + 32 for letter in range(ord("A"), ord("Z") + 1)}
+A_ROW, A_CELL, A_COLUMN = 3, 2, 3  # steps
 
 
 def fold(name: str) -> str:
     """Fold a name as SQLite does: upper and lower case of ASCII letters are the same."""
-    return name.translate(_FOLDED)
+    return name.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
 
 
 def open_database(context: Context) -> SQLiteDatabase:

@@ -14,12 +14,15 @@ import re
 from collections.abc import Collection
 from typing import Any
 
+from verifiers.budget import ReadingBudget
 from verifiers.errors import CorruptState, TargetMissing
 from verifiers.predicates.context import Context
 from verifiers.quoting import listed, quoted
 from verifiers.states.workbook.model import Place, Sheet, Value, Workbook, WorkbookCell, WorkbookTable
+from verifiers.texts import A_FOLD
 
-_SQUEEZED = re.compile(r'("(?:[^"]|"")*")|[\s$]+')
+_TEXT = re.compile(r'("(?:[^"]|"")*")')
+A_CELL = 2  # steps
 
 
 class Unclear:
@@ -75,20 +78,21 @@ def open_book(context: Context, path: str) -> CalculatedWorkbook:
     if paths.get(path) != "file":
         raise TargetMissing(f"there is no workbook {quoted(path)}; there are {listed(list(paths))}")
     books = context.state("spreadsheet").document["books"]
-    return context.once(("spreadsheet", path), lambda: book_from(books[path]))
+    return context.once(("spreadsheet", path), lambda: book_from(books[path], context.budget))
 
 
-def book_from(document: dict[str, Any]) -> CalculatedWorkbook:
+def book_from(document: dict[str, Any], budget: ReadingBudget) -> CalculatedWorkbook:
     """Build the workbook from a normal form.
 
     Raises:
-        CorruptState: it is none.
+        CorruptState: it is none, or has more cells than the budget has steps for.
     """
     if "spoiled" in document:
         raise CorruptState(str(document["spoiled"]))
     sheets, unclear = [], []
     for sheet in document["sheets"]:
         cells = {}
+        budget.step(A_CELL * len(sheet["cells"]))
         for row, column, value, *formula in sheet["cells"]:
             cells[row, column] = WorkbookCell(value, formula[0] if formula else None)
             if formula and not formula[1]:
@@ -98,15 +102,13 @@ def book_from(document: dict[str, Any]) -> CalculatedWorkbook:
     return CalculatedWorkbook(Workbook(tuple(sheets), document["names"]), unclear)
 
 
-def same_formula(left: str, right: str) -> bool:
+def same_formula(left: str, right: str, budget: ReadingBudget) -> bool:
     """Say whether two formulas are the same but for `=`, blanks, `$` and case outside of texts."""
+    budget.step(1 + len(left) // A_FOLD + left.count('"') // 2)
     return _plain(left) == _plain(right)
 
 
 def _plain(formula: str) -> str:
-    def squeezed(match: re.Match[str]) -> str:
-        return match[1] or ""
-
-    text = _SQUEEZED.sub(squeezed, formula.strip().removeprefix("="))
-    parts = re.split(r'("(?:[^"]|"")*")', text)
-    return "".join(part if part.startswith('"') else part.upper().replace("_XLFN.", "") for part in parts)
+    parts = _TEXT.split(formula.strip().removeprefix("="))
+    parts[::2] = ["".join(part.split()).replace("$", "").upper().replace("_XLFN.", "") for part in parts[::2]]
+    return "".join(parts)

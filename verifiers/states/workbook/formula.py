@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from verifiers.budget import A_STEP, ReadingBudget
+from verifiers.budget import ReadingBudget
 from verifiers.states.workbook.book import UNCLEAR, Unclear
 from verifiers.states.workbook.functions import FUNCTIONS, cost
 from verifiers.states.workbook.model import Place, Value, Workbook, area_of
@@ -30,12 +30,14 @@ from verifiers.states.workbook.operands import (
     rounded,
     single,
 )
+from verifiers.texts import A_FOLD
 
-MAX_STEPS = 1_000_000  # cells, tokens and operators looked at, for one workbook
+MAX_STEPS = 500_000  # cells, tokens and operators looked at, for one workbook
 MAX_DEPTH = 60  # formulas that lead to formulas
 DEEPEST = 40  # brackets within brackets
 MAX_FRAMES = 500  # calls within calls, of all the formulas that lead to each other
 A_FORMULA, A_BRACKET = 8, 4  # calls
+AN_OPERAND, A_REFERENCE = 8, 14  # steps
 EXACT_DIGITS = 15  # of a number; one with more is rounded, as in a spreadsheet
 
 _TOKEN = re.compile(
@@ -134,7 +136,7 @@ class Calculator:
         values = [
             [self.known(sheet, (row, column)) for column in range(left, right + 1)] for row in range(top, bottom + 1)
         ]
-        self.step(sum(len(value) for row in values for value in row if isinstance(value, str)) // A_STEP)
+        self.step(sum(len(value) for row in values for value in row if isinstance(value, str)) // A_FOLD)
         return values
 
     def sheet_named(self, name: str) -> str:
@@ -174,7 +176,7 @@ class _Formula:
         self.depth += 1
         if self.depth > DEEPEST:
             raise Unknown
-        self.book.step(A_BRACKET)
+        self.book.step(AN_OPERAND)
         self.book.deeper(A_BRACKET)
         left = self.operand()
         while self.next_is(*OPERATORS):
@@ -191,7 +193,7 @@ class _Formula:
 
     def made(self, value: Operand) -> Operand:
         """Charge the budget for a new value, and limit it to what a cell may hold."""
-        self.book.step(1 + (len(value) // A_STEP if isinstance(value, str) else 0))
+        self.book.step(1 + (len(value) // A_FOLD if isinstance(value, str) else 0))
         return held(value)
 
     def operand(self) -> Operand:
@@ -225,6 +227,7 @@ class _Formula:
         return self.take()[1]
 
     def reference(self, text: str) -> Operand:
+        self.book.step(A_REFERENCE)
         sheet, _, place = text.rpartition("!")
         sheet = sheet[1:-1].replace("''", "'") if sheet.startswith("'") else sheet
         area = self.book.area(self.book.sheet_named(sheet) if sheet else self.sheet, place)

@@ -31,7 +31,11 @@ from verifiers.states.workbook.wildcard import Wildcard
 
 MAX_STARS = 3
 MAX_PATTERN = 255
-_TESTED = {"COUNTIF", "SUMIF", "AVERAGEIF", "COUNTIFS", "SUMIFS", "AVERAGEIFS", "MAXIFS", "MINIFS", "MATCH", "VLOOKUP"}
+_BY_LETTER = {
+    *("AVERAGEIF", "AVERAGEIFS", "COUNTIF", "COUNTIFS", "LOWER", "MATCH", "MAXIFS", "MINIFS"),
+    *("SUMIF", "SUMIFS", "UPPER", "VLOOKUP"),
+}
+A_CALL = 4  # steps
 
 
 def cost(name: str, given: Sequence[Any]) -> int:
@@ -44,7 +48,7 @@ def cost(name: str, given: Sequence[Any]) -> int:
     if name in {"CONCAT", "CONCATENATE"} and letters > MAX_TEXT:
         refuse()
     cells = sum(len(argument) * len(argument[0]) if isinstance(argument, list) else 1 for argument in given)
-    return 1 + cells + (letters // 4 if name in _TESTED else letters // A_STEP)
+    return A_CALL + cells + (letters // 4 if name in _BY_LETTER else letters // A_STEP)
 
 
 def _criterion(criterion: Operand) -> Callable[[Value], bool]:

@@ -18,11 +18,12 @@ from typing import TypeAlias, TypeGuard
 from verifiers.errors import CorruptState, TargetMissing
 from verifiers.predicates.context import Context
 from verifiers.predicates.registry import COUNT, FLAG, NAME, NOTHING, PATH, TEXT, Example, ProbeResult, names, predicate
-from verifiers.predicates.values import Number, cell_equal, exact, exact_sum, is_number, near
+from verifiers.predicates.values import Number, cell_equal, exact_sum, is_number, near
 from verifiers.quoting import listed, plain, quoted
 from verifiers.states.workbook.book import CalculatedWorkbook, Unclear, open_book, open_paths, same_formula
 from verifiers.states.workbook.examples import workbook
 from verifiers.states.workbook.model import Place, Sheet, Value, area_of, name_of, place_of
+from verifiers.texts import A_FOLD
 
 IN_SHEET = {"path": PATH, "sheet": NAME}
 CELL = {"type": "string", "pattern": "^[A-Z]{1,3}[1-9][0-9]{0,6}$", "description": "a cell, as `B3`"}
@@ -40,7 +41,7 @@ ROWS = {
 WHERE = {"type": "object", "additionalProperties": VALUE, "description": "object: column to value"}
 TOLERANCE = {"type": "number", "minimum": 0}
 MAX_AREA = 20_000
-A_CELL = 2  # steps
+A_CELL, A_COMPARISON, A_SUMMAND = 3, 10, 6  # steps
 MAX_TABLE = 400_000  # rows times columns
 
 Row: TypeAlias = Sequence[Value]
@@ -167,7 +168,7 @@ def range_equals(  # noqa: PLR0917 - each is an argument of the predicate
 ) -> ProbeResult:
     """The cells of the area have these values, row by row; null means that a cell is empty."""
     book, _ = _sheet(context, path, sheet)
-    return _compared(book, sheet, list(_cells(area)), rows, tolerance)
+    return _compared(context, book, sheet, list(_cells(area)), rows, tolerance)
 
 
 @predicate(
@@ -192,7 +193,7 @@ def sheet_equals(
         raise TargetMissing(f"{quoted(sheet)} spreads over more than {MAX_AREA} cells")
     padded = [[*row, *[None] * (width - len(row))] for row in [*rows, *[()] * (height - len(rows))]]
     places = [[(row, column) for column in range(1, width + 1)] for row in range(1, height + 1)]
-    return _compared(book, sheet, places, padded, tolerance)
+    return _compared(context, book, sheet, places, padded, tolerance)
 
 
 @predicate(
@@ -206,7 +207,7 @@ def formula_is(context: Context, path: str, sheet: str, cell: str, formula: str)
     """The cell holds this formula."""
     book, parsed = _sheet(context, path, sheet)
     stored = parsed.cells.get(_place(cell))
-    same = stored is not None and stored.formula is not None and same_formula(stored.formula, formula)
+    same = stored is not None and stored.formula is not None and same_formula(stored.formula, formula, context.budget)
     return ProbeResult(same, f"{cell} has {_cell_text(book, parsed, _place(cell))}")
 
 
@@ -276,6 +277,7 @@ def column_sum(  # noqa: PLR0917 - each is an argument of the predicate
 ) -> ProbeResult:
     """The numbers of the column, in rows that have these values, sum up to this; what is no number does not count."""
     fitting = [row for row in _rows(context, path, sheet, {column: None, **(where or {})}) if _fits(row, where or {})]
+    context.budget.step(A_SUMMAND * len(fitting))
     total = exact_sum(value for row in fitting if _is_number(value := _clear(row[column])))
     return ProbeResult(near(total, sum, tolerance), f"the sum over {len(fitting)} rows is {plain(total)}")
 
@@ -290,12 +292,13 @@ def column_sum(  # noqa: PLR0917 - each is an argument of the predicate
 def named_range_is(context: Context, path: str, name: str, refers_to: str) -> ProbeResult:
     """The workbook has a name of this spelling, in any case, that refers to this; compared as formulas are."""
     names = open_book(context, path).workbook.names
-    context.budget.step(2 * len(names))
+    context.budget.step(2 * len(names) + sum(map(len, names)) // A_FOLD)
     ranges = {key.casefold(): refers for key, refers in names.items()}
     refers = ranges.get(name.casefold())
     observation = f"it refers to {quoted(refers)}" if refers is not None else f"the names are {listed(list(ranges))}"
     return ProbeResult(
-        refers is not None and same_formula(refers.replace("'", ""), refers_to.replace("'", "")), observation
+        refers is not None and same_formula(refers.replace("'", ""), refers_to.replace("'", ""), context.budget),
+        observation,
     )
 
 
@@ -317,6 +320,7 @@ def table_exists(  # noqa: PLR0917 - each is an argument of the predicate
 ) -> ProbeResult:
     """The sheet has a table of this name, in any case, and of this area and these columns where they are given."""
     _, parsed = _sheet(context, path, sheet)
+    context.budget.step(sum(len(table.name) for table in parsed.tables) // A_FOLD)
     fits = any(
         table.name.casefold() == name.casefold()
         and area in {None, table.area}
@@ -361,7 +365,8 @@ def _cells(area: str) -> Iterator[list[Place]]:
         yield [(row, column) for column in range(left, right + 1)]
 
 
-def _compared(
+def _compared(  # noqa: PLR0917 - each is another part of what is compared
+    context: Context,
     book: CalculatedWorkbook,
     sheet: str,
     area: Sequence[Sequence[Place]],
@@ -370,6 +375,7 @@ def _compared(
 ) -> ProbeResult:
     """Compare rows of cells with rows of values."""
     shape = [len(row) for row in area]
+    context.budget.step(A_COMPARISON * sum(shape))
     if shape != [len(row) for row in rows]:
         return ProbeResult(holds=False, found=f"the area has {len(shape)} rows of {max(shape, default=0)} cells")
     wrong = [
@@ -412,7 +418,7 @@ def _fits(row: Mapping[str, Value | Unclear], where: Mapping[str, Value]) -> boo
 def _same(actual: Value | Unclear, value: Value, tolerance: Number = 0) -> bool:
     actual = _clear(actual)
     if tolerance and _is_number(actual) and _is_number(value):
-        return near(exact(actual), value, tolerance)
+        return near(actual, value, tolerance)
     return cell_equal(actual, value)
 
 

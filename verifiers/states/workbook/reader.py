@@ -55,8 +55,10 @@ MAX_SHEETS = 200
 MAX_FORMULA = 8192  # characters, in any spreadsheet
 MAX_FORMAT = 255  # characters of a number's format, in any spreadsheet
 MAX_NAMESPACE = 256  # bytes of a namespace's name, which is copied into the name of each element
-AN_ELEMENT = 2  # steps
-A_FILE = 50  # steps
+AN_ELEMENT, A_ROW, A_CELL = 2, 2, 4  # steps
+A_FILE = 60  # steps
+PIECES = 8
+"""Pieces of a text for a step: the parser hands over each line and each entity on its own."""
 
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _LINK = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
@@ -191,7 +193,9 @@ class _Reader:
         if b"<!DOCTYPE" in data:
             raise CorruptWorkbook("a part of the workbook declares a document type")
         self.budget.parse(len(data))
-        self.budget.step(AN_ELEMENT * (data.count(b"<") + data.count(b"=")))
+        self.budget.step(
+            AN_ELEMENT * (data.count(b"<") + data.count(b"=")) + (data.count(b"\n") + data.count(b"&")) // 8
+        )
         _must_have_short_namespaces(data, self.budget)
         return fromstring(data, parser=XMLParser(encoding="utf-8"))  # noqa: S314 - without a DOCTYPE there are no entities
 
@@ -232,6 +236,7 @@ class _Reader:
     def cells(self, root: Element) -> Iterator[tuple[Place, WorkbookCell]]:
         row = 0
         for line in root.iterfind(f"{_MAIN}sheetData/{_MAIN}row"):
+            self.budget.step(A_ROW + A_CELL * len(line))
             row, column = int(line.get("r", row + 1)), 0
             for entry in line.iterfind(f"{_MAIN}c"):
                 place = place_of(entry.attrib["r"]) if "r" in entry.attrib else (row, column + 1)
