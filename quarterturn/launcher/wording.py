@@ -73,14 +73,15 @@ def lines_of(diff: str) -> dict[str, set[int]]:
 
 def notes_on(path: str, text: str, touched: Container[int]) -> list[Line]:
     """Return what a reader would stop at in the touched lines of a file; a file that does not parse is the linter's."""
+    lines = list(enumerate(text.split("\n"), 1))
     try:
-        return sorted(_in_python(text, touched) if path.endswith(".py") else _long(_numbered(text), touched))
+        return sorted(_in_python(text, lines, touched) if path.endswith(".py") else _long(lines, touched))
     except (SyntaxError, ValueError, tokenize.TokenError):
         return []
 
 
-def _in_python(text: str, touched: Container[int]) -> Iterator[Line]:
-    tree, lines = ast.parse(text), _numbered(text)
+def _in_python(text: str, lines: list[Line], touched: Container[int]) -> Iterator[Line]:
+    tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, Function) and node.lineno in touched and _is_participle(node):
             yield node.lineno, f"{node.name}() is named by a participle; name it by a verb"
@@ -145,10 +146,6 @@ def _long_in(first: int, block: str, touched: Container[int]) -> Iterator[Line]:
         words = re.findall(r"\w+", re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "code", match[0])))
         if len(words) > MAX_SENTENCE_WORDS and any(number in touched for number in range(start, end + 1)):
             yield start, f"a sentence has {len(words)} words (at most {MAX_SENTENCE_WORDS} are easy to read)"
-
-
-def _numbered(text: str) -> list[Line]:
-    return list(enumerate(text.split("\n"), 1))
 
 
 def _git(root: Path, *words: str) -> str:
