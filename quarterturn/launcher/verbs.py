@@ -25,6 +25,7 @@ from quarterturn.launcher import (
     node,
     pip_settings,
     structure,
+    wording,
 )
 from quarterturn.launcher.installer import Installer
 from quarterturn.launcher.stamps import Stamps, key
@@ -113,7 +114,7 @@ def bench(arguments: Sequence[str]) -> int:
 def check(arguments: Sequence[str]) -> int:
     """Lint, types and the quick tests; all of them run, and the answer is no if one of them says so.
 
-    Notes on the structure come last and change nothing.
+    Notes on the structure, and on the wording of changed lines, come last and change nothing.
     """
     _nothing_after("check", arguments)
     installer = prepare(tests=True)
@@ -131,7 +132,7 @@ def check(arguments: Sequence[str]) -> int:
             if status:
                 failed.insert(0, name)
                 complain(f"{name} failed:\n{output}")
-    for line in structure.report(ROOT):
+    for line in (*structure.report(ROOT), *wording.report(ROOT)):
         say(f"note: {line}")
     say(f"check: {', '.join(failed)} failed" if failed else "check: all is well")
     return NO if failed else 0
