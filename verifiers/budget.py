@@ -15,9 +15,9 @@ MAX_BYTES = 128 << 20
 MAX_JUDGED = 500_000
 """Steps of all probes of a predicate together; a state that needs more counts against its agent.
 
-A step is half a microsecond or less: judging ends within some 0.25 seconds of processor time. With reading, that is
-less than two on a core of a third of that speed. `tests/verifiers/costly.py` has the worst texts, and `./run bench
-verdicts` times them.
+A step is half a microsecond or less: judging ends within some 0.25 seconds of processor time. With reading,
+that is some two on a core of a third of that speed. `tests/verifiers/costly.py` has the worst texts, and
+`./run bench verdicts` times them.
 """
 A_STEP, A_JSON_STEP = 32, 16
 """Bytes of a text that are parsed for one step; in JSON there may be numbers of thousands of digits."""

@@ -348,7 +348,7 @@ CASES: dict[str, Costly] = {
         16,
     ),
     "rows of a table": of_table("rowExists", "b", 4, where={"c0": "c"}),
-    "wide rows of a table": of_table("rowCount", "b", 4, 20, count=1, where={"c0": "b", "c19": "c"}),
+    "wide rows of a table": of_table("rowCount", "b", 32, 20, count=1, where={"c0": "b", "c19": "c"}),
     "a sum of a table": of_table("sumEquals", 1.7e-300, 1, column="c0", value=1, tolerance=0.5),
     "a table as a whole": of_table("tableEquals", 1.7e-300, 4, columns=["c0"], rows=[[1.7e-300]] * 200_000),
     "tables": Costly("sqlite.tableExists", {"table": "stock"}, filled("a"), sqlite_names, 8),

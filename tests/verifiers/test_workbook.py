@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from verifiers.budget import ReadingBudget
 from verifiers.errors import CorruptState
 from verifiers.states.workbook.book import same_formula
 from verifiers.states.workbook.formula import Calculator
@@ -213,6 +214,6 @@ def test_a_text_and_a_number_stay_what_a_cell_can_hold():
 
 
 def test_formulas_are_the_same_whatever_their_blanks_and_case_outside_of_texts():
-    assert same_formula("=sum( $B$2:B3 )", "SUM(B2:B3)")
-    assert not same_formula('="a b"', '="ab"')
-    assert not same_formula('="A"', '="a"')
+    assert same_formula("=sum( $B$2:B3 )", "SUM(B2:B3)", ReadingBudget())
+    assert not same_formula('="a b"', '="ab"', ReadingBudget())
+    assert not same_formula('="A"', '="a"', ReadingBudget())
