@@ -138,14 +138,14 @@ class JudgeRequests:
             reading: at most `most` normal forms of each such namespace.
             most: 1, but for mutants.
         """
-        results = {}
+        results: dict[str, list[Sequence[OwnResult] | None]] = {}
         for name, probes in predicates.own_probes(question.predicate).items():
             if name in reading.looked_at:
                 try:
                     forms = message.unframed(reading.parts[1 + reading.looked_at.index(name)], most)
                 except Malformed as error:
                     raise JudgeFailed(str(error)) from None
-                results[name] = own = []
+                own = results.setdefault(name, [])
                 for form in forms:  # once out of time, not again: a thousand mutants would keep all others waiting
                     own.append(None if None in own else self._own_results(name, probes, form))
         return results
