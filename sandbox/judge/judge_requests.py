@@ -145,7 +145,7 @@ class JudgeRequests:
                     forms = message.unframed(reading.parts[1 + reading.looked_at.index(name)], most)
                 except Malformed as error:
                     raise JudgeFailed(str(error)) from None
-                results[name] = own = []
+                own = results.setdefault(name, [])
                 for form in forms:  # once out of time, not again: a thousand mutants would keep all others waiting
                     own.append(None if None in own else self._own_results(name, probes, form))
         return results
