@@ -105,6 +105,7 @@ class HomeServers:
         file = source / manifest.FILE if source.is_dir() else source
         name, package, version = self._fitting(file)
         recorded = _recorded(file.parent / manifest.TOOLS)
+        shutil.rmtree(self._folder / name, ignore_errors=True)  # what an interrupted `remove` left
         self._folder.mkdir(exist_ok=True)
         with private_files.folder_beside(self._folder / name) as part:
             part.chmod(0o755)
@@ -313,7 +314,7 @@ def _recorded(file: Path) -> dict[str, Any] | None:
         return None
     try:
         tools = manifest.tools_of(_text(file))
-    except ValueError:
+    except (ValueError, RecursionError):
         tools = None
     if not isinstance(tools, dict):
         raise Malformed(f"{file} is no JSON object of tools: remove it, and `quarterturn server add` records them")

@@ -38,14 +38,15 @@ VARIABLES = (
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?"
 _EXTRAS = rf"\[ *{_NAME}(?: *, *{_NAME})* *\]"
 _VERSION = r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,98}"
-_TEXT = r"'[A-Za-z0-9._+ -]{0,98}'|\"[A-Za-z0-9._+ -]{0,98}\""
+_LETTER = r"(?:[A-Za-z0-9._+-]| (?!-))"  # pip takes a word that begins with - for an option, in quotes as well
+_TEXT = rf"'{_LETTER}{{0,98}}'|\"{_LETTER}{{0,98}}\""
 _MARKER_WORDS = re.compile(
     rf"(?: *(?:(?:{'|'.join(VARIABLES)}|and|or|in|not +in)(?![A-Za-z0-9_])|==|!=|<=|>=|~=|<|>|\(|\)|{_TEXT}))+ *"
 )
 _REQUIREMENT = re.compile(
-    rf"(?P<name>{_NAME})(?P<extras>{_EXTRAS})? *== *(?P<version>{_VERSION})(?: *;(?P<marker>[^;#\\$@]+?))?"
-    r"(?P<hashes>(?: +--hash=sha256:[0-9a-f]{64})*)"
+    rf"(?P<name>{_NAME})(?P<extras>{_EXTRAS})? *== *(?P<version>{_VERSION})(?: *;(?P<marker>[^;#\\$@]+))?"
 )
+_HASH, _DIGEST = " --hash=sha256:", re.compile(r"[0-9a-f]{64}")
 _CONSTRAINT = re.compile(
     rf"(?P<name>{_NAME}) *(?P<specifiers>(?:[=!<>~]=?|===) *[A-Za-z0-9][A-Za-z0-9.!+_*-]*"
     r"(?: *, *(?:[=!<>~]=?|===) *[A-Za-z0-9][A-Za-z0-9.!+_*-]*)*)(?: *;(?P<marker>[^;#\\$@]+))?"
@@ -117,7 +118,7 @@ def constraints(text: str, what: str) -> str:
 
 
 def normalised(version: str) -> str:
-    """Give how a lock spells a version, or the version itself where it is none of PEP 440's."""
+    """Return how a lock spells a version, or the version itself where it is none of PEP 440's."""
     try:
         return str(Version(version))
     except InvalidVersion:
@@ -125,7 +126,7 @@ def normalised(version: str) -> str:
 
 
 def _lines(text: str, what: str) -> Iterator[tuple[int, str]]:
-    """Give the logical lines, each with the number of its first one, without comments and joined where one goes on."""
+    """Return the logical lines without comments, each with the number of its first line."""
     parts: list[str] = []
     start = 0
     for number, raw in enumerate(text.split("\n"), 1):
@@ -142,7 +143,8 @@ def _lines(text: str, what: str) -> Iterator[tuple[int, str]]:
 
 
 def _requirement(line: str, where: str) -> Requirement:
-    match = _REQUIREMENT.fullmatch(line)
+    head, *digests = line.split(_HASH)  # no pattern for all of it: a marker and hashes took quadratic time
+    match = _REQUIREMENT.fullmatch(head) if all(map(_DIGEST.fullmatch, digests)) else None
     try:
         version = Version(match["version"]) if match else None
     except InvalidVersion:
@@ -153,14 +155,13 @@ def _requirement(line: str, where: str) -> Requirement:
             f"{_shown(line)}; a lock has no option, no address and no path: mend the line, or remove the lock to have "
             "it resolved again"
         )
-    digests = tuple(re.findall(r"[0-9a-f]{64}", match["hashes"]))
     if not digests:
         raise Malformed(
             f"{where} has no hash (--hash=sha256:…) for {match['name']}: remove the lock to have it resolved again"
         )
     extras = sorted({canonicalize_name(name.strip()) for name in (match["extras"] or "[]")[1:-1].split(",") if name})
     marker = _marker(match["marker"], where)
-    return Requirement(canonicalize_name(match["name"]), str(version), digests, marker, tuple(extras))
+    return Requirement(canonicalize_name(match["name"]), str(version), tuple(digests), marker, tuple(extras))
 
 
 def _marker(text: str | None, where: str) -> str:

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from quarterturn.errors import Malformed
 from sandbox.boxes.output import printable
-from sandbox.images.added.unpack import HEAD, MAX_BYTES, MAX_FILE_BYTES, MAX_FILES, MAX_PATH_BYTES, is_plain
+from sandbox.images.added.unpack import HEAD, MAX_PATH_BYTES, Refused, Tally
 
 CHUNK_BYTES = 1 << 20
 
@@ -29,15 +29,16 @@ def write_files(stream: BinaryIO, folder: Path, mtime: int) -> None:
     Raises:
         Malformed: the unpacker refused an archive, was ended by a limit, or does not keep to the rules.
     """
-    files = total = 0
+    tally = Tally()
     while True:
         path_bytes, executable, size = HEAD.unpack(_read(stream, HEAD.size))
         if not path_bytes:
             break
         path = _read(stream, path_bytes).decode("utf-8", "replace")
-        files, total = files + 1, total + size
-        if not is_plain(path) or files > MAX_FILES or size > MAX_FILE_BYTES or total > MAX_BYTES:
-            raise Malformed("the box handed out a path or a size that no package needs, and nothing was kept")
+        try:
+            tally.add(path, size)
+        except Refused as error:
+            raise Malformed(f"the box handed out {error}, and nothing was kept") from None
         _write(stream, folder / path, size, 0o755 if executable else 0o644, mtime)
     if message := _read(stream, min(size, MAX_PATH_BYTES)):
         raise Malformed(" ".join(printable(message).split()))

@@ -30,14 +30,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 HEAD = struct.Struct(">HBQ")  # bytes of the path, whether it can be executed, bytes of the content
-MAX_FILES = 100_000
+MAX_FILES = 100_000  # with their folders, which cost a disk as much
 MAX_BYTES = 2 << 30
 MAX_FILE_BYTES = 256 << 20
 MAX_PATH_BYTES = 1000
+MAX_NAME_BYTES = 255  # what file systems take
 LIST = "npm.txt"  # a line for each tarball: where it goes, what npm calls it, its SHA-512 in hexadecimal
 SITE_PACKAGES = "lib/python{}.{}/site-packages".format(*sys.version_info)
 ENVIRONMENT = ("bin/python", "pyvenv.cfg")  # made by whoever lays the files out, and no package's to replace
-NAME = re.compile(r"[^/\\\x00-\x1f\x7f]{1,255}")
+NAME = re.compile(r"[^/\\\x00-\x1f\x7f]+")
 ENTRY_POINT = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)([\w.]*)\s*(?:\[.*\])?")  # module:function
 SCRIPT = "#!{}\nimport sys\nfrom {} import {}\nsys.exit({}())\n"
 
@@ -57,32 +58,36 @@ class Refused(Exception):
 def is_plain(path: str) -> bool:
     """Say whether a path stays below the folder that it is joined to, on every system."""
     try:
-        size = len(path.encode())
+        names = [(name, len(name.encode())) for name in path.split("/")]
     except UnicodeEncodeError:
         return False
-    names = path.split("/")
-    return size <= MAX_PATH_BYTES and all(NAME.fullmatch(name) and name not in {".", ".."} for name in names)
+    return sum(size + 1 for _, size in names) <= MAX_PATH_BYTES and all(
+        NAME.fullmatch(name) and size <= MAX_NAME_BYTES and name not in {".", ".."} for name, size in names
+    )
 
 
 class Tally:
     """What has come out so far: each path once, and everything counted."""
 
     def __init__(self) -> None:
-        self._paths, self._bytes = set(ENVIRONMENT), 0
+        self._paths, self._folders, self._bytes = set(ENVIRONMENT), set[str](), 0
 
-    def add(self, file: File) -> None:
+    def add(self, path: str, size: int) -> None:
         """Count a file.
 
         Raises:
-            Refused: its path leads elsewhere or is there already, or it is one too many.
+            Refused: its path leads elsewhere or is there already, or it or its folders are too many.
         """
-        if not is_plain(file.path):
-            raise Refused(f"the path {file.path[:100]!r}, which leads elsewhere")
-        if file.path in self._paths:
-            raise Refused(f"{file.path[:100]!r}, which is there already")
-        self._paths.add(file.path)
-        self._bytes += len(file.content)
-        if len(self._paths) > MAX_FILES or self._bytes > MAX_BYTES:
+        if not is_plain(path):
+            raise Refused(f"the path {path[:100]!r}, which leads elsewhere")
+        if path in self._paths:
+            raise Refused(f"{path[:100]!r}, which is there already")
+        self._paths.add(path)
+        self._bytes += size
+        while (path := path.rpartition("/")[0]) and path not in self._folders:
+            self._folders.add(path)
+        require_size(size)
+        if len(self._paths) + len(self._folders) > MAX_FILES or self._bytes > MAX_BYTES:
             raise Refused(f"more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB, with what came before it")
 
 
@@ -96,7 +101,7 @@ def unpacked(kind: str, folder: Path, place: str, mtime: int) -> Iterator[File]:
     for name, files in archives(kind, folder, place, mtime):
         try:
             for file in files:
-                tally.add(file)
+                tally.add(file.path, len(file.content))
                 yield file
         except Refused as error:
             raise Refused(f"{name} holds {error}") from None
@@ -239,7 +244,7 @@ def main() -> None:
         return
     try:
         write_folder(files, Path(into[0]), int(mtime))
-    except Refused as error:
+    except (Refused, OSError) as error:
         sys.exit(f"{place}: {error}")
 
 

@@ -81,6 +81,20 @@ def test_an_added_server_is_known_with_its_tools_predicates_and_digest(servers, 
     assert server_digest("board") != before
 
 
+def test_what_an_interrupted_removal_left_is_in_nobodys_way(servers, source, tmp_path):
+    left = tmp_path / "home" / "servers" / "board" / "python" / "left"
+    left.mkdir(parents=True)
+    servers.add(source, box)
+    assert servers.names() == ["board"]
+    assert not left.exists()
+
+
+def test_tools_that_are_nested_too_deeply_are_refused(servers, source):
+    (source / "tools.json").write_text("[" * 100_000)
+    with pytest.raises(Malformed, match=r"tools\.json is no JSON object"):
+        servers.add(source, box)
+
+
 def test_a_taken_name_is_refused_before_anything_is_installed(servers, source):
     (source / "server.yaml").write_text(MANIFEST.replace("server: board", "server: redis"))
     with pytest.raises(Refused, match="a server 'redis' already"):

@@ -91,6 +91,7 @@ def symlink(name):
         ("..\\canary", "leads elsewhere"),
         ("a\ncanary", "leads elsewhere"),
         ("a" * 300, "leads elsewhere"),
+        ("é" * 200, "leads elsewhere"),
         ("/".join("a" * 200 for _ in range(8)), "leads elsewhere"),
         ("x.data/purelib/../canary", "leads elsewhere"),
         ("x.data/scripts/../../canary", "leads elsewhere"),
@@ -112,6 +113,15 @@ def test_what_is_too_much_is_refused_before_it_is_read(tmp_path, monkeypatch, ca
     monkeypatch.setattr(unpack, cap, limit)
     with pytest.raises(Refused, match=r"holds (more than|a file of more than)"):
         unpack_wheel(tmp_path, {"bomb": "0" * 100_000})
+
+
+def test_folders_are_counted_as_files_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(unpack, "MAX_FILES", 100)
+    with pytest.raises(Refused, match="more than 100 files"):
+        unpack_wheel(tmp_path, {"a/" * 99 + "b": "0"})
+    with pytest.raises(Malformed, match="more than 100 files"):
+        write_files(stream((b"a/" * 99 + b"b", 0, b"x")), tmp_path / "other", MTIME)
+    assert not (tmp_path / "other").exists()
 
 
 def test_a_damaged_archive_is_refused_by_name(tmp_path):
@@ -167,6 +177,7 @@ def test_files_come_into_the_folder_with_their_time_and_mode(tmp_path):
     [
         stream((b"../canary", 0, b"x")),
         stream((b"/canary", 0, b"x")),
+        stream(("é".encode() * 200, 0, b"x")),
         stream((b"a/../../canary", 0, b"x")),
         stream((b"bin/python", 0, b"x")),
         stream((b"bin/python/canary", 0, b"x")),
