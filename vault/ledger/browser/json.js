@@ -19,12 +19,12 @@ function canonical(value, comma = ",", colon = ":") {
 }
 
 /**
- * Read JSON and refuse what has no canonical form.
+ * Read JSON and refuse what has no canonical form; of a name that stands twice the last one counts.
  * @param {Uint8Array} data
  * @param {string} what
  * @returns {any}
  */
-function parseJson(data, what) {
+function parseExact(data, what) {
   const text = textOf(data, what);
   let value;
   try {
@@ -33,7 +33,18 @@ function parseJson(data, what) {
     throw new No(`${what} is not JSON`, { where: what });
   }
   requireExact(value, what, 0);
-  const names = text.match(/"(?:[^"\\]|\\.)*"(?:\s*:)?/g)?.filter((part) => part.endsWith(":")) ?? [];
+  return value;
+}
+
+/**
+ * Read JSON in any form; a name that stands twice is refused, which `JSON.parse` does not see.
+ * @param {Uint8Array} data
+ * @param {string} what
+ * @returns {any}
+ */
+function parseJson(data, what) {
+  const value = parseExact(data, what);
+  const names = textOf(data, what).match(/"(?:[^"\\]|\\.)*"(?:\s*:)?/g)?.filter((part) => part.endsWith(":")) ?? [];
   if (names.length !== countNames(value)) throw new No(`an object in ${what} has the same key twice`, { where: what });
   return value;
 }
@@ -45,7 +56,7 @@ function parseJson(data, what) {
  * @returns {any}
  */
 function parseCanonical(data, what) {
-  const value = parseJson(data, what);
+  const value = parseExact(data, what);
   const expected = utf8(canonical(value));
   if (!same(expected, data)) {
     const at = firstDifference(expected, data);
