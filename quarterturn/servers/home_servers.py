@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from quarterturn.home.paths import HomePaths
 from quarterturn.launcher import pip_settings
 from quarterturn.launcher.images import reach
 from quarterturn.servers import install
+from quarterturn.servers.npm_lock import MAX_LOCK_BYTES
 from sandbox.boxes.box import Box
 from sandbox.images.build import ensure_added
 from sandbox.servers import manifest
@@ -110,8 +112,8 @@ class HomeServers:
         with private_files.folder_beside(self._folder / name) as part:
             part.chmod(0o755)
             for beside in (install.lock_name(package), install.CONSTRAINTS, manifest.PREDICATES):
-                if (file.parent / beside).is_file():
-                    shutil.copyfile(file.parent / beside, part / beside)
+                if text := _text(file.parent / beside):
+                    (part / beside).write_text(text, encoding="utf-8")
             shutil.copyfile(file, part / manifest.FILE)
             install.install(part, name, package, version, file.parent)
             tools = _listed(make_box(), self._load(part, name))
@@ -293,13 +295,27 @@ def _document(file: Path) -> Mapping[str, Any]:
 
 
 def _text(file: Path) -> str:
-    """Read a file that may be missing.
+    """Return the text of a file beside a manifest, or nothing where there is none.
+
+    Such a folder may be somebody else's: a link may lead to a private file, and a sparse file has any size.
 
     Raises:
-        Malformed: it is no UTF-8 text.
+        Malformed: it is no plain file, too large, or no UTF-8 text.
     """
     try:
-        return file.read_text(encoding="utf-8") if file.is_file() else ""
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise Malformed(f"{file} cannot be read ({error.strerror}): put a plain file there, and no link") from None
+    with os.fdopen(descriptor, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise Malformed(f"{file} is no plain file: put one there, or remove it")
+        data = stream.read(MAX_LOCK_BYTES + 1)
+    if len(data) > MAX_LOCK_BYTES:
+        raise Malformed(f"{file} has more than {MAX_LOCK_BYTES} bytes, which nothing beside a manifest has")
+    try:
+        return data.decode()
     except UnicodeError:
         raise Malformed(f"{file} is not UTF-8 text") from None
 

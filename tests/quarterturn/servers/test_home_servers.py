@@ -95,6 +95,20 @@ def test_tools_that_are_nested_too_deeply_are_refused(servers, source):
         servers.add(source, box)
 
 
+def test_what_lies_beside_a_manifest_is_a_plain_file_within_a_cap(servers, source, tmp_path):
+    private = tmp_path / "private"
+    private.write_text("secret words\n")
+    (source / "constraints.txt").symlink_to(private)
+    with pytest.raises(Malformed, match=r"constraints\.txt cannot be read"):
+        servers.add(source, box)
+    (source / "constraints.txt").unlink()
+    with (source / "constraints.txt").open("wb") as sparse:
+        sparse.truncate(1 << 40)
+    with pytest.raises(Malformed, match=r"constraints\.txt has more than"):
+        servers.add(source, box)
+    assert servers.names() == []
+
+
 def test_a_taken_name_is_refused_before_anything_is_installed(servers, source):
     (source / "server.yaml").write_text(MANIFEST.replace("server: board", "server: redis"))
     with pytest.raises(Refused, match="a server 'redis' already"):
