@@ -23,11 +23,9 @@ from verifiers.normal_form import NormalState
 from verifiers.predicates.context import Context
 from verifiers.quoting import quoted
 
-A_COMMIT, AN_ENTRY = 2, 8  # steps
+A_COMMIT, AN_ENTRY = 2, 8  # steps; a folder may be in a tree any number of times, and counts each time
 MAX_HISTORIES = 20
 """That are remembered; each may hold every commit."""
-MAX_ENTRIES = 200_000
-"""Of one commit, folders included: a folder may be in a tree any number of times."""
 FOLDER = "040000"
 
 _HEX = re.compile(r"[0-9a-f]{40}")
@@ -135,7 +133,7 @@ class GitRepository:
         """Map every file of a commit to its entry.
 
         Raises:
-            CorruptState: a folder of it is missing or broken, or there are more than `MAX_ENTRIES`.
+            CorruptState: a folder of it is missing or broken, or there are more entries than the budget has steps for.
         """
         if commit not in self._entries:
             self._entries[commit] = self._walked(self._commit(commit)[0])
@@ -144,17 +142,13 @@ class GitRepository:
 
     def _walked(self, tree: str) -> Mapping[str, GitEntry]:
         by_path: dict[str, GitEntry] = {}
-        waiting, seen, length = [("", tree)], 0, 0
+        waiting = [("", tree)]
         while waiting:
             folder, name = waiting.pop()
             entries = self.document["trees"].get(name)
             if entries is None:
                 self._broken("a folder of a commit is missing or broken")
-            seen += 1 + len(entries)
-            length += len(folder) * len(entries)
             self.budget.step(AN_ENTRY * (1 + len(entries)) + len(folder) * len(entries) // 64)
-            if seen > MAX_ENTRIES or length > MAX_ENTRIES * 100:
-                self._broken(f"a commit has more than {MAX_ENTRIES} files and folders")
             for mode, part, object_name in entries:
                 if mode == FOLDER:
                     waiting.append((f"{folder}{part}/", object_name))
