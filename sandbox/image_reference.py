@@ -26,10 +26,18 @@ MAX_NAME = 255  # characters of registry and repository together: OCI distributi
 MAX_REFERENCE = MAX_NAME + 1 + 128 + 1 + len("sha512:") + 128
 
 _LABEL = "[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
+_PART, _VERSION, _HASH = (
+    "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*",
+    "[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}",
+    "(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})",
+)
 _REGISTRY = re.compile(rf"{_LABEL}(?:\.{_LABEL})*(?::[0-9]{{1,5}})?")
-_COMPONENT = re.compile("[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*")
-_TAG = re.compile("[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
-_DIGEST = re.compile("sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}")
+_COMPONENT, _TAG, _DIGEST = map(re.compile, (_PART, _VERSION, _HASH))
+_FIRST = (
+    f"(?:localhost|{_LABEL}(?:\\.{_LABEL})+|{_LABEL}(?:\\.{_LABEL})*:[0-9]{{1,5}}|[a-z0-9]+(?:(?:__?|-+)[a-z0-9]+)*)"
+)
+PATTERN = f"(?:(?:{_FIRST}/{_PART}(?:/{_PART})*|{_PART})(?::{_VERSION})?(?:@{_HASH})?|{_HASH})"
+"""Every text of at most 255 characters that `ImageReference.parse` reads, and a bare id of 64 digits, for schemas."""
 _BARE_ID = re.compile("[0-9a-f]{64}")
 
 

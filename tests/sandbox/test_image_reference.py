@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from urllib.parse import quote
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sandbox.errors import Malformed
-from sandbox.image_reference import ImagePattern, ImageReference, require_apart
+from sandbox.image_reference import MAX_NAME, PATTERN, ImagePattern, ImageReference, require_apart
 
 DIGEST = "sha256:" + "a" * 64
 HOSTILE = [
@@ -147,3 +148,14 @@ def test_two_accounts_never_share_a_name_by_two_patterns(patterns, apart):
 def test_a_pattern_is_shown_as_names_begin():
     texts = ("", "{account}/", "docker.io/", "r.example/{account}/")
     assert [ImagePattern.parse(text).prefix("ada") for text in texts] == ["", "ada/", "docker.io/", "r.example/ada/"]
+
+
+@given(st.from_regex(PATTERN, fullmatch=True).filter(lambda text: len(text) <= MAX_NAME))
+def test_what_the_schema_permits_is_read(text):
+    if not re.fullmatch("[0-9a-f]{64}", text):  # no schema can say so without looking ahead
+        ImageReference.parse(text)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_schema_permits_a_hostile_form(text):
+    assert len(text) > MAX_NAME or text == "a" * 64 or not re.fullmatch(PATTERN, text)

@@ -15,9 +15,9 @@ from quarterturn.http.responses import documents
 from quarterturn.http.responses.problems import Problem
 from quarterturn.settings import UPSTREAM
 from rotation import calendar
-from sandbox import pseudonyms
+from sandbox import image_reference, pseudonyms
 
-IMAGE = r"^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,499}$"
+IMAGE = f"^{image_reference.PATTERN}$"
 SUBMISSION = "s-[a-z2-7]{16}"
 EXAMPLES: dict[str, str] = {}
 """An example for each pattern, which the problem of a mismatch shows."""
@@ -33,7 +33,7 @@ TaskId = Annotated[str, _text(r"^t-[a-z2-7]{16}$", "t-abcdefghijklmnop")]
 SubmissionId = Annotated[str, _text(f"^{SUBMISSION}$", "s-abcdefghijklmnop")]
 MonthName = Annotated[str, _text(rf"^{calendar.PATTERN}$", "2026-12")]
 Digest = Annotated[str, _text(r"^[0-9a-f]{64}$", "0" * 64)]
-Image = Annotated[str, _text(IMAGE, "ada/agent:1")]
+Image = Annotated[str, Field(max_length=image_reference.MAX_NAME), _text(IMAGE, "ada/agent:1")]
 Url = Annotated[str, _text(r"^https://[!-~]{1,490}$", "https://agent.example.org/tasks")]
 Name = Annotated[str, _text(f"^{pseudonyms.PATTERN}$", "ada")]
 DisplayName = Annotated[

@@ -203,7 +203,7 @@ def test_an_image_goes_to_the_engine_whatever_the_settings_say():
 def test_an_image_is_known_by_what_the_engine_calls_its_content():
     class Engine(NoWorld):
         def digest(self, reference):
-            assert reference == "agents/mine:2"
+            assert str(reference) == "docker.io/agents/mine:2"
             return "sha256:" + "5" * 64
 
     submitted, _ = RunRequest("agents/mine:2", None, "me", None).submission(Engine)
