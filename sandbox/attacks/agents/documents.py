@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from sandbox.attacks.agents.raw_client import post, solving
+from sandbox.attacks.agents.raw_client import post, request, send, solving, status
 
 MIB = 1 << 20
 SOLVING = solving().decode()[:-1]  # without its last brace, so that something can follow
@@ -14,9 +14,13 @@ ANSWER = '{"answer": "10"'
 
 
 def both(tail: str) -> dict[str, Any]:
-    """Send a call and an answer that would be right but for what follows in them."""
-    statuses = [post("/mcp", (SOLVING + tail).encode("latin-1")), post("/answer", (ANSWER + tail).encode("latin-1"))]
-    return {"statuses": statuses}
+    """Send a call and an answer that would be right but for what follows in them.
+
+    A call whose id can be read is refused by a JSON-RPC error, under status 200.
+    """
+    called = send(request("POST", "/mcp", (SOLVING + tail).encode("latin-1")))
+    refused = 400 if b'"error"' in called else status(called)
+    return {"statuses": [refused, post("/answer", (ANSWER + tail).encode("latin-1"))]}
 
 
 def utf_8() -> dict[str, Any]:

@@ -120,8 +120,6 @@ def test_a_draw_leaves_nothing_behind(grammar):
     [
         r"'it\'s row.name: ' + row.name",
         r'"say \"row.name\": " + row.name',
-        r"r'\' + row.name + ' row.name'",
-        "'''a 'row.name' ''' + row.name",
     ],
 )
 def test_a_path_in_a_text_stays_text(source):
