@@ -21,6 +21,8 @@ IMAGE = f"^{image_reference.PATTERN}$"
 SUBMISSION = "s-[a-z2-7]{16}"
 EXAMPLES: dict[str, str] = {}
 """An example for each pattern, which the problem of a mismatch shows."""
+WORDS = {IMAGE: "the name of an image"}
+"""What a mismatch shows in place of a pattern that is too long to read."""
 
 
 def _text(pattern: str, example: str) -> Any:

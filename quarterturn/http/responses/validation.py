@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from quarterturn.http.responses.models import EXAMPLES
+from quarterturn.http.responses.models import EXAMPLES, WORDS
 from quarterturn.http.responses.problems import Invalid, Members, shown
 
 MOST = 20  # of the parts that are listed
@@ -73,7 +73,7 @@ def _expected(kind: str, error: Mapping[str, Any]) -> str:
     if kind == "string_pattern_mismatch":
         pattern = context["pattern"]
         example = f", such as {EXAMPLES[pattern]}" if pattern in EXAMPLES else ""
-        return f"text that matches {pattern}{example}"
+        return WORDS.get(pattern, f"text that matches {pattern}") + example
     if kind == "value_error":
         return str(context.get("expected") or context.get("error") or error["msg"])
     return _SENTENCES[kind].format(**context) if kind in _SENTENCES else str(error["msg"])

@@ -43,7 +43,7 @@ def request(wanted: models.Agent, kind: SubmissionSet) -> SubmissionRequest:
     except (Malformed, SandboxError):
         if wanted.endpoint is not None:
             raise Problem("invalid", **of_field("endpoint", ENDPOINT)) from None
-        expected = f"the name of an image, such as {models.EXAMPLES[models.IMAGE]}"
+        expected = f"{models.WORDS[models.IMAGE]}, such as {models.EXAMPLES[models.IMAGE]}"
         raise Problem("invalid", **of_field("image", expected, wanted.image)) from None
 
 

@@ -30,7 +30,7 @@ def test_every_code_has_a_status_a_title_and_a_next_step():
     "case",
     [
         ({"image": "a b"}, "image", "a b", "such as ada/agent:1"),
-        ({"image": "a b"}, "image", "a b", "^[A-Za-z0-9]"),
+        ({"image": "a b"}, "image", "a b", "the name of an image"),
         (AGENT | {"set": "live"}, "set", "live", "'dev' or 'private'"),
         (AGENT | {"counts": "yes"}, "counts", "yes", "true or false"),
         (AGENT | {"command": "rm -rf /"}, "command", None, "no field of this name"),
