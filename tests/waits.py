@@ -17,6 +17,7 @@ ALLOWED = {
     "sandbox/test_failure_costs.py::watch": "looks at processes until it is told to stop",
     "sandbox/runs/test_run.py::watch": "looks at processes until it is told to stop",
     "sandbox/endpoint/test_pinned_post.py::drip": "sends drop by drop until it is told to stop",
+    "sandbox/test_remote_client.py::serve": "sends piece by piece until it is told to stop",
     # What must still be so: on a slow machine less time passes, and the test is only weaker.
     "contracts/test_boxes.py::test_waiting_ends_with_the_time_and_killing_ends_the_agent_with_its_children": "running",
     "sandbox/endpoint/test_hosted_agent.py::test_an_accepted_task_goes_on_without_the_connection": "running",

@@ -16,10 +16,12 @@ ANSWER = '{"answer": "10"'
 def both(tail: str) -> dict[str, Any]:
     """Send a call and an answer that would be right but for what follows in them.
 
-    A call whose id can be read is refused by a JSON-RPC error, under status 200.
+    A call whose id can be read is refused by a JSON-RPC error, under status 200. Where more was sent than is read, the
+    connection's reset can swallow that error: a head without a body carries no result.
     """
     called = send(request("POST", "/mcp", (SOLVING + tail).encode("latin-1")))
-    refused = 400 if b'"error"' in called else status(called)
+    _, _, body = called.partition(b"\r\n\r\n")
+    refused = 400 if b'"error"' in body else status(called) if body else 0
     return {"statuses": [refused, post("/answer", (ANSWER + tail).encode("latin-1"))]}
 
 

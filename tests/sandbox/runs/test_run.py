@@ -18,6 +18,7 @@ from sandbox.boxes.box import ExitFacts, ResourceLimits
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import DockerBox
 from sandbox.errors import Lost, NotAllowed, Refused
+from sandbox.image_reference import ImageReference
 from sandbox.results.failure import PREPARATIONS, RETRIES
 from sandbox.results.outcome import TaskRun
 from sandbox.runs import submission
@@ -93,7 +94,7 @@ def test_the_oracle_passes_a_task_of_every_server(box, made, nothing_left):
 def test_an_agent_that_is_an_image_is_bound_by_its_digest_and_runs():
     engine = DockerBox()
     rulebook = submission.image("quarterturn-agent-rulebook:latest", submitter="ada", resolve=engine.digest)
-    assert rulebook.digest == engine.digest("quarterturn-agent-rulebook:latest")
+    assert rulebook.digest == engine.digest(ImageReference.parse("quarterturn-agent-rulebook:latest"))
     done, undone = run(a_folder_task(), rulebook, engine), run(a_task(), rulebook, engine)
     assert (done.passed, done.calls) == (True, 1)
     assert (undone.verdict, undone.calls) == (Verdict.FALSE, 0)
