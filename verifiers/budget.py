@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from verifiers.errors import CorruptState
 
-MAX_STEPS = 1_000_000
+MAX_STEPS = 800_000
 MAX_BYTES = 128 << 20
-MAX_JUDGED = 500_000
+MAX_JUDGED = 400_000
 """Steps of all probes of a predicate together; a state that needs more counts against its agent.
 
-A step is half a microsecond or less: judging ends within some 0.25 seconds of processor time. With reading,
-that is some two on a core of a third of that speed. `tests/verifiers/costly.py` has the worst texts, and
+A step is half a microsecond or less: judging ends within some 0.2 seconds of processor time. With reading,
+that is below two on a core of a third of that speed. `tests/verifiers/costly.py` has the worst texts, and
 `./run bench verdicts` times them.
 """
 A_STEP, A_JSON_STEP = 32, 16
