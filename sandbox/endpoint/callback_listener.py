@@ -24,6 +24,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import json
 import logging
 import os
 import re
@@ -37,6 +38,7 @@ from typing import Any, ClassVar
 import h11
 
 from sandbox.boxes.box import PORT
+from sandbox.gateway import json_rpc
 from sandbox.gateway.confine import confine
 from sandbox.gateway.listener import Connection, protocol
 from sandbox.isolation.confine import leave, own_processes
@@ -45,6 +47,8 @@ MAX_CALLERS = 128
 HEAD_SECONDS = 2.0
 DESCRIPTORS = 3 * MAX_CALLERS  # each caller may have one to a gateway; and there are some that are closing
 MAX_BODY = 1024 * 1024
+MAX_READ = 3 * MAX_BODY  # of an MCP request that is too long: its id may be at the end
+MAX_TOO_LONG = 4  # requests of which so much is read at once
 MAX_REPLY = 4 * 1024 * 1024
 BODY_SECONDS = 10.0
 REPLY_SECONDS = 60.0
@@ -120,6 +124,7 @@ class Forwarder:
     def __init__(self, control: socket.socket) -> None:
         self._control = control
         self._runs: dict[bytes, CallbackRun] = {}
+        self._too_long = 0
 
     def hear(self) -> bool:
         """Handle the runner's messages; False means that the runner is gone."""
@@ -163,9 +168,11 @@ class Forwarder:
         run = self._run_of(match[1]) if match else None
         if run is None or match is None:
             return _error(404, b"no run is served here")
-        body = await _body(receive)
+        body = await self._body(receive)
         if body is None:
             return _error(413, b"the body is too long, or came too slowly")
+        if len(body) > MAX_BODY:
+            return _too_long(match[2], body)
         try:
             async with asyncio.timeout(REPLY_SECONDS):
                 return await self._forwarded(run, _request(scope, match[2], body))
@@ -181,6 +188,27 @@ class Forwarder:
         finally:
             run.connections.discard(writer)
             writer.close()
+
+    async def _body(self, receive: Receive) -> bytes | None:
+        """Return the whole body, the beginning of one that is too long, or None where it is too slow."""
+        data, counted = bytearray(), False
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                while True:
+                    message = await receive()
+                    data += message.get("body", b"")
+                    if message["type"] == "http.disconnect":
+                        return None
+                    if len(data) > MAX_BODY and not counted:
+                        if self._too_long >= MAX_TOO_LONG:
+                            return None
+                        self._too_long, counted = self._too_long + 1, True
+                    if len(data) > MAX_READ or not message.get("more_body"):
+                        return bytes(data)
+        except TimeoutError:
+            return None
+        finally:
+            self._too_long -= counted
 
     def _run_of(self, token: bytes) -> CallbackRun | None:
         digest, matched = hashlib.sha256(token).digest(), None
@@ -222,20 +250,14 @@ async def _reply(reader: asyncio.StreamReader) -> Answer:
     return status, headers, bytes(body)
 
 
-async def _body(receive: Receive) -> bytes | None:
-    """Read the whole body, or give None where it is too long or too slow."""
-    data = bytearray()
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            while True:
-                message = await receive()
-                data += message.get("body", b"")
-                if message["type"] == "http.disconnect" or len(data) > MAX_BODY:
-                    return None
-                if not message.get("more_body"):
-                    return bytes(data)
-    except TimeoutError:
-        return None
+def _too_long(path: bytes, body: bytes) -> Answer:
+    """Refuse a body under the id of its MCP request, as the gateway does, so that the client goes on."""
+    sentence = f"the body is longer than {MAX_BODY} bytes"
+    if not path.startswith(b"/mcp"):
+        return _error(413, sentence.encode())
+    document = json_rpc.refusal(body, sentence)
+    status = 400 if document["id"] is None else 200
+    return status, [(b"content-type", b"application/json")], json.dumps(document).encode()
 
 
 def _error(status: int, sentence: bytes) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import json
 import os
 import signal
 import socket
@@ -136,9 +137,23 @@ def test_bodies_are_capped_at_any_announced_length(callbacks, gateway, tmp_path)
     with gateway(tmp_path) as heard:
         token, _ = callbacks.admit(tmp_path)
         assert call(callbacks, f"/run/{token}/mcp", b"x" * (1024 * 1024))[0] == 200
-        assert call(callbacks, f"/run/{token}/mcp", b"x" * (1024 * 1024 + 1))[0] == 413
+        assert call(callbacks, f"/run/{token}/mcp", b"x" * (1024 * 1024 + 1))[0] == 400
+        assert call(callbacks, f"/run/{token}/answer", b"x" * (1024 * 1024 + 1))[0] == 413
         assert call(callbacks, f"/run/{token}/mcp", iter([b"a", b"b"]))[2] == b"ab"
     assert [len(body) for _, body in heard.requests] == [1024 * 1024, 2]
+
+
+def test_a_request_that_is_too_long_is_refused_under_its_id(callbacks, gateway, tmp_path):
+    beginning, end = b'{"method": "tools/call", "params": {"x": "', b'"}, "jsonrpc": "2.0", "id": "seven"}'
+    padded = beginning + b"x" * (1024 * 1024) + end
+    with gateway(tmp_path) as heard:
+        token, _ = callbacks.admit(tmp_path)
+        for path in ("mcp", "mcp/"):
+            status, headers, body = call(callbacks, f"/run/{token}/{path}", padded)
+            assert (status, headers["content-type"]) == (200, "application/json")
+            assert json.loads(body)["id"] == "seven"
+            assert "longer than 1048576 bytes" in json.loads(body)["error"]["message"]
+    assert heard.requests == []
 
 
 def test_a_reply_without_end_is_cut(callbacks, gateway, tmp_path):
