@@ -122,7 +122,10 @@ class HomeServers:
                 noted = file.parent / manifest.TOOLS
                 raise Malformed(f"{noted} differs from what {name} lists: it {difference}; remove it or mend it")
             _write_tools(part, tools)
-            part.rename(self._folder / name)
+            try:
+                part.rename(self._folder / name)
+            except OSError:  # somebody else has added one of this name meanwhile
+                raise _taken(name) from None
         self.register()
         return self.server(name)
 
@@ -215,10 +218,7 @@ class HomeServers:
         except Malformed as error:
             raise Malformed(f"{file} at $.package: {error}") from None
         if name in SERVERS or name in self.names():
-            raise Refused(
-                f"there is a server {name!r} already: choose another name, or, if this home added it, remove it first "
-                f"(`quarterturn server remove {name}`)"
-            )
+            raise _taken(name)
         own = file.parent / manifest.PREDICATES
         if "predicates" in document and not own.is_file():
             raise NotFound(f"{file} declares predicates, and there is no {own}")
@@ -318,6 +318,13 @@ def _text(file: Path) -> str:
         return data.decode()
     except UnicodeError:
         raise Malformed(f"{file} is not UTF-8 text") from None
+
+
+def _taken(name: str) -> Refused:
+    return Refused(
+        f"there is a server {name!r} already: choose another name, or, if this home added it, remove it first "
+        f"(`quarterturn server remove {name}`)"
+    )
 
 
 def _recorded(file: Path) -> dict[str, Any] | None:

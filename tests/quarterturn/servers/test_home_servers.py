@@ -89,6 +89,18 @@ def test_what_an_interrupted_removal_left_is_in_nobodys_way(servers, source, tmp
     assert not left.exists()
 
 
+def test_of_two_that_add_one_name_at_once_the_second_is_refused(servers, source, monkeypatch, tools):
+    def listed(_box, _server):
+        monkeypatch.setattr(home_servers, "_listed", lambda _box, _server: dict(tools))
+        servers.add(source, box)
+        return dict(tools)
+
+    monkeypatch.setattr(home_servers, "_listed", listed)
+    with pytest.raises(Refused, match="a server 'board' already"):
+        servers.add(source, box)
+    assert servers.names() == ["board"]
+
+
 def test_tools_that_are_nested_too_deeply_are_refused(servers, source):
     (source / "tools.json").write_text("[" * 100_000)
     with pytest.raises(Malformed, match=r"tools\.json is no JSON object"):
