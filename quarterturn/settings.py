@@ -119,7 +119,7 @@ class ServiceSettings(Section):
     private_in_all: int = Field(
         default=100,
         ge=0,
-        description="Private runs of all parties together per benchmark month: their disclosures add up.",
+        description="Private runs of all parties per benchmark month: limits what their scores disclose in sum.",
     )
     dev_per_day: int = Field(default=20, ge=0, description="Dev-set runs per party and day (UTC).")
     checks_per_day: int = Field(default=20, ge=0, description="Checks (one dev task each) per party and day (UTC).")
