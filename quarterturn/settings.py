@@ -16,6 +16,7 @@ from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic_core import ErrorDetails
 
 from quarterturn.choices import LISTEN, BoxName
 from quarterturn.errors import Malformed, NotFound
@@ -425,6 +426,19 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+_MUST_BE = {
+    "int": "a whole number, without quotes",
+    "float": "a number, without quotes",
+    "bool": "true or false, without quotes",
+    "string": "a text in quotes",
+    "tuple": "a list in square brackets",
+    "list": "a list in square brackets",
+    "dict": "a table",
+    "model": "a table",
+}
+_BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than", "expected": "one of"}
+
+
 def _first(error: ValidationError) -> str:
     problem = error.errors(include_url=False)[0]
     place = ".".join(str(part) for part in problem["loc"])
@@ -433,12 +447,24 @@ def _first(error: ValidationError) -> str:
     if problem["type"] == "string_pattern_mismatch":
         return f"'{place}' is wrong: {_described(problem['loc'])}"
     if problem["type"] != "extra_forbidden":
-        sentence = problem["msg"].removeprefix("Value error, ").replace("valid tuple", "list in square brackets")
+        sentence = _in_plain_words(problem) or problem["msg"].removeprefix("Value error, ")
         return f"'{place}' is wrong: {sentence}" if place else sentence
     known = _known_beside(problem["loc"])
     near = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
     hint = f"did you mean '{near[0]}'?" if near else f"the keys here are: {', '.join(known)}"
     return f"'{place}' is not a setting; {hint}"
+
+
+def _in_plain_words(problem: ErrorDetails) -> str:
+    """Say what a value must be; empty where the rule's own sentence says it."""
+    kind, _, what = problem["type"].partition("_")
+    bounds = problem.get("ctx", {})
+    if what in {"type", "parsing", "from_float"} and kind in _MUST_BE:
+        return f"it must be {_MUST_BE[kind]}"
+    for name, words in _BOUNDS.items():
+        if name in bounds:
+            return f"it must be {words} {bounds[name]}"
+    return ""
 
 
 def _known_beside(place: tuple[int | str, ...]) -> list[str]:

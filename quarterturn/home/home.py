@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import errno
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -36,6 +37,7 @@ from vault.ledger.signatures.note import Signer
 from vault.store.tasks import in_use
 
 _QUIET = NullProgress()
+_PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _PATIENCE = 10.0  # seconds to wait for another who makes the same home
 
 
@@ -115,7 +117,9 @@ def _make_folders(places: HomePaths) -> None:
         make_folder(places.log)
     except OSError as error:
         place = error.filename or places.home
-        raise Unavailable(f"{place} cannot be made: {error.strerror}; the same command goes on from here") from None
+        goes_on = "the same command goes on from here"
+        step = goes_on if error.errno in _PASSING else f"name another folder with --home, or mend that of {place}"
+        raise Unavailable(f"{place} cannot be made: {error.strerror}; {step}") from None
 
 
 def _show(path: Path, text: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, inspect, text
 
-from quarterturn.errors import Refused
+from quarterturn.errors import NotFound, Refused
 from quarterturn.migrations import procrastinate_tables
 from vault.database import transaction
 
@@ -29,6 +29,20 @@ def upgrade(engine: Engine, revision: str = "head") -> None:
         if revision == "head" and current(connection) == NEWEST and _has_bells(connection):
             return
     _migrate(engine, "upgrade", revision)
+
+
+def require_tables(engine: Engine) -> None:
+    """Refuse the database of a home that has none of its tables: filling it anew would hide what was lost.
+
+    Raises:
+        NotFound: there is no table of ours.
+    """
+    with engine.connect() as connection:
+        if current(connection) is None:
+            raise NotFound(
+                f"the home's database, {engine.url.render_as_string()}, has no table of ours: it was emptied, or it is "
+                "another one. Mend database.url, or make a home of a backup with `quarterturn restore`"
+            )
 
 
 def downgrade(engine: Engine, revision: str = "base") -> None:

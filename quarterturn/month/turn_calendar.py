@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from quarterturn.errors import Refused
+from quarterturn.errors import NotFound, Refused
 from quarterturn.settings import ClockSettings
 from rotation.calendar import Month
 from rotation.month.store import MonthStore, Turn
@@ -55,6 +55,17 @@ class TurnCalendar:
             f"{month} is live until {ends:%Y-%m-%d} at {ends:%H:%M} UTC, so nothing was changed: `quarterturn turn run "
             f"--early` ends it now and for good, and publishes {publishes}"
         )
+
+    def require_begun(self, month: Month) -> None:
+        """Refuse a month of which no set was ever live.
+
+        Raises:
+            NotFound: there was none; the message has the months that there were.
+        """
+        months = [turn.month.plus(1) for turn in self._months.turns()]
+        if months and month not in months:
+            until = f" to {months[-1]}" if months[1:] else ""
+            raise NotFound(f"no set was live in {month}: this home has had sets in {months[0]}{until}")
 
     def begun(self, month: Month) -> Turn | None:
         """Give the turn of a month, if its first step was begun."""

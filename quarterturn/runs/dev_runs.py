@@ -14,6 +14,7 @@ from quarterturn.boxes import choose_box
 from quarterturn.progress import Progress
 from quarterturn.runs.hosted_endpoint import ephemeral
 from quarterturn.runs.request import ALONE, RunControl, RunRequest
+from sandbox.boxes.box import Box
 from sandbox.claim_judge.claim_judge import ClaimJudge
 from sandbox.endpoint.signature import Sender
 from sandbox.isolation import machine_lock
@@ -22,6 +23,7 @@ from sandbox.results.failure import AGENT_CRASHED
 from sandbox.results.outcome import TaskRun
 from sandbox.results.score import Result, Score, score
 from sandbox.runs.run import Terms, run_set
+from sandbox.runs.submission import Submission
 from vault.task.document import Task
 
 LONGEST = 300
@@ -66,6 +68,17 @@ class DevRun:
         return data | {"later_trials": later} if later else data
 
 
+def prepare(chosen: RunRequest) -> tuple[Submission, Box]:
+    """Make the submission and its box; what cannot be run is refused before any task is drawn for it.
+
+    Raises:
+        Malformed, NotFound, Refused: it cannot be submitted; the message says why.
+        Unavailable: the box cannot be had.
+    """
+    own = chosen.run_class(private=False)
+    return chosen.submission(lambda: choose_box(chosen.named_box or "auto", run_class=own))
+
+
 def dev(
     chosen: RunRequest,
     tasks: Sequence[Task],
@@ -76,10 +89,11 @@ def dev(
     claims: ClaimJudge | None = None,
     hold: RunControl = ALONE,
     trials: int = 1,
+    prepared: tuple[Submission, Box] | None = None,
 ) -> DevRun:
     """Run public tasks `trials` times, without a home; `sender` signs requests to an endpoint."""
     own = chosen.run_class(private=False)
-    submitted, box = chosen.submission(lambda: choose_box(chosen.named_box or "auto", run_class=own))
+    submitted, box = prepared or prepare(chosen)
     label = f"{submitted.name} on the dev set"
     stopped = lambda: hold.lease_status() != "held"  # noqa: E731 - asked once a second
     playing = machine_lock.playing(own, stopped)

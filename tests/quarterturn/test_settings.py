@@ -32,13 +32,13 @@ FIRST = '[benchmark]\nfirst_month = "2026-12"\n'
         (FIRST + "[rum]\nworkers = 2\n", "'rum' is not a setting; did you mean 'run'?"),
         (FIRST + "[run]\nworker = 2\n", "'run.worker' is not a setting; did you mean 'workers'?"),
         (FIRST + "[run]\nzebra = 2\n", "the keys here are: box, runtime, wall_seconds, workers"),
-        (FIRST + "[run]\nworkers = 0\n", "'run.workers' is wrong: Input should be greater than or equal to 1"),
-        (FIRST + '[run]\nbox = "vm"\n', "'run.box' is wrong: Input should be 'auto', 'docker' or 'bwrap'"),
+        (FIRST + "[run]\nworkers = 0\n", "'run.workers' is wrong: it must be at least 1"),
+        (FIRST + '[run]\nbox = "vm"\n', "'run.box' is wrong: it must be one of 'auto', 'docker' or 'bwrap'"),
         (FIRST + "[run]\nwall_seconds = -1\n", "'run.wall_seconds' is wrong"),
         (FIRST + "[run]\nwall_seconds = nan\n", "'run.wall_seconds' is wrong"),
         (
             FIRST + '[service]\nimages = "ada/"\n',
-            "'service.images' is wrong: Input should be a list in square brackets",
+            "'service.images' is wrong: it must be a list in square brackets",
         ),
         (FIRST + '[service]\nimages = ["{account}"]\n', "'service.images' is wrong: '{account}' names no images: it"),
         (

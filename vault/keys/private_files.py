@@ -117,7 +117,7 @@ def read(path: Path, what: str) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
-        raise Locked(f"There is no {what} at {path}.") from None
+        raise Locked(f"There is no {what} at {path}: put it back from a backup.") from None
     except OSError as error:
         raise Locked(f"The {what} at {path} cannot be opened: {error.strerror}.") from None
     try:

@@ -28,6 +28,8 @@ def leaderboard(
 
     asked = Month.parse(month) if month else None
     with open_app(home) as app:
+        if asked:
+            app.turn_calendar.require_begun(asked)
         chosen = asked or app.official.month()
         lines, public = app.leaderboard.of_month(chosen), app.caveats.public_cohorts(chosen)
         scores = app.linked_scores(chosen) if linked else None

@@ -89,13 +89,15 @@ def run(
         raise Malformed("--resume is for a private run: add --set private")
     if tasks == "dev" and model is not None:  # without one, the dev set needs no home
         with open_app(home) as app, app.facilities.model(model, "dev") as gateway:
-            played = dev_runs.dev(
-                chosen, _chosen(_dev_tasks(home, dev_of), task, limit), out, model=gateway, trials=trials
-            )
+            prepared = dev_runs.prepare(chosen)
+            chosen_tasks = _chosen(_dev_tasks(home, dev_of, out), task, limit)
+            played = dev_runs.dev(chosen, chosen_tasks, out, model=gateway, trials=trials, prepared=prepared)
         _show(played, out, out_file, traced=trace)
     elif tasks == "dev":
-        chosen_tasks = _chosen(_dev_tasks(home, dev_of), task, limit)
-        played = dev_runs.dev(chosen, chosen_tasks, out, partial(_sender, home, out), trials=trials)
+        prepared = dev_runs.prepare(chosen)
+        chosen_tasks = _chosen(_dev_tasks(home, dev_of, out), task, limit)
+        sender = partial(_sender, home, out)
+        played = dev_runs.dev(chosen, chosen_tasks, out, sender, trials=trials, prepared=prepared)
         _show(played, out, out_file, traced=trace)
     else:
         with open_app(home) as app:
@@ -140,12 +142,14 @@ def _show(played: DevRun, out: Output, file: Path | None, *, traced: bool) -> No
     out.result(played.as_json(), *run_text.dev(played, traced=traced), ok=played.stopped is None)
 
 
-def _dev_tasks(home: Path, name: str | None) -> list[Task]:
-    """Give the dev tasks of the set that was named, else of the home's, else of the demo."""
+def _dev_tasks(home: Path, name: str | None, out: Output) -> list[Task]:
+    """Draw the dev tasks of the set that was named, else of the home's, else of the demo."""
     from rotation.generation import dev_sets
     from rotation.generation.grammars import shipped_grammars
 
-    return dev_sets.tasks(shipped_grammars(), dev_set(home, name))
+    chosen_set = dev_set(home, name)
+    out.say(f"drawing the tasks of the dev set of {chosen_set.name}")
+    return dev_sets.tasks(shipped_grammars(), chosen_set)
 
 
 def dev_set(home: Path, name: str | None) -> SetSpec:

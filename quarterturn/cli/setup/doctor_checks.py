@@ -21,7 +21,7 @@ from sandbox import attacks
 from sandbox.attacks import Attempt, covert_channels
 from sandbox.attacks.controls import network_link
 from sandbox.boxes.box import Box
-from sandbox.errors import Lost, SandboxError
+from sandbox.errors import Lost, NotFound, SandboxError
 from sandbox.judge import JUDGING
 
 
@@ -130,7 +130,8 @@ def _box(name: str, without: str, mend: str) -> CheckResult:
     try:
         box.check()
     except SandboxError as error:
-        return advice(f"{error} (without it, {without})", mend)
+        lacks_images = isinstance(error.__cause__, NotFound)  # the engine itself answers
+        return advice(f"{error} (without it, {without})", "./run images" if lacks_images else mend)
     missing: Sequence[str] = getattr(box, "limits_missing", tuple)()
     return ok(f"works, but does not limit {' and '.join(missing)}" if missing else "works, and all limits hold")
 

@@ -44,6 +44,7 @@ def serve(
     with open_app(home) as app, serving_at(host, port, "--host and --port"):
         app.approvals.in_force()
         logs.configure()
+        logs.log.info("starting to serve %s", app.home)
         works = app.executor(workers, only)
         _say_which(workers, only)
         works = Together(works, app.monthly_clock) if clock else works

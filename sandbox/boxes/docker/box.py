@@ -93,7 +93,7 @@ class DockerBox:
             try:
                 self._image(image)
             except NotFound as error:
-                raise Unavailable(f"the engine has no image {image}: run ./run setup with Docker running") from error
+                raise Unavailable(f"the engine has no image {image}: build it with `./run images`") from error
         self.reap()
         self._copies.remove_old()
         self.file_of(self._relay_image, "/lock")

@@ -18,7 +18,7 @@ __all__ = ["ASKS", "Document", "Maker", "Opener", "asks"]
 
 # A kind of lock -> what whoever wants to open it has to do.
 ASKS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-    "file-mode": lambda _: "open it without a passphrase",
+    "file-mode": lambda _: "be the user who may read its file: it has no passphrase",
     "passphrase": lambda _: "give its passphrase",
     "pkcs11": lambda lock: f"give the PIN of the token '{lock['token']}'",
     "custodians": lambda lock: f"bring the shares of {lock['threshold']} custodians together ({_people(lock)})",
