@@ -20,6 +20,8 @@ import pytest
 from sandbox.boxes.docker.engine import Container
 from vault.keys.locks import passphrase
 
+from . import sizes
+
 HERE = Path(__file__).parent
 KINDS = ("boxes", "containers", "databases", "processes", "derivations")
 SLOWEST = 10
@@ -127,7 +129,7 @@ class Accounting:
             for line in self._excess():
                 terminalreporter.write_line(f"over budget: {line}", red=True)
         for nodeid in dict.fromkeys(self.failed):
-            terminalreporter.write_line(f"repeat: ./run test {self._order()}'{nodeid}'", red=True)
+            terminalreporter.write_line(f"repeat: ./run test {self._options()}'{nodeid}'", red=True)
 
     def _reports(self) -> bool:
         return not hasattr(self.config, "workerinput")
@@ -138,7 +140,8 @@ class Accounting:
 
     def _order(self) -> str:
         seed = self.config.getoption("shuffle")
-        return f"--shuffle {seed} " if seed is not None else ""
+        size = "--all " if sizes.plays_all(self.config) else ""
+        return f"{size}--shuffle {seed} " if seed is not None else size
 
 
 _BEFORE = pytest.StashKey[tuple[float, Counter[str]]]()

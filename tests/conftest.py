@@ -25,7 +25,7 @@ from quarterturn.launcher.verbs import QUICK
 from vault import core_dumps
 from vault.database import open_engine
 
-from . import accounting, changed, images, needs
+from . import accounting, changed, images, needs, sizes
 from .postgres import Server
 from .waits import ALLOWED
 
@@ -77,12 +77,14 @@ time.sleep = _sleep_if_allowed
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--exhaustive", action="store_true", help="play every case of the sets that runs else sample")
     changed.add_option(parser)
+    sizes.add_options(parser)
     parser.addoption("--shuffle", type=int, metavar="SEED", help="shuffle the files, and the tests in each")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     accounting.begin(config)
     changed.begin(config)
+    sizes.begin(config)  # before what is missing: of what is left out nothing can be
     config.pluginmanager.register(needs.NotRun(config), "needs")
     config.addinivalue_line("markers", "needs(name, ...): what it cannot run without; the names are in tests/needs.py")
     config.addinivalue_line("markers", "exhaustive: runs with --exhaustive only; a sample of its set always runs")

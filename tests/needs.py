@@ -1,7 +1,7 @@
 """What tests cannot run without: how to detect it, and the command that installs it.
 
-On CI everything must be there. Elsewhere a test whose need is missing is not run; the run counts it, says why, and ends
-with exit code 6.
+The small size leaves out what needs anything but bubblewrap (`sizes.py`). Of what is asked for, everything must be there
+with CI=true. Elsewhere a test whose need is missing is not run; the run counts it, says why, and ends with exit code 6.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ CLONE_NEWNET = 0x40000000  # linux/sched.h
 
 @dataclass(frozen=True)
 class Need:
-    """One component: what to call it, a probe, and what to do where it is missing."""
+    """One component: what to call it, a probe, what to do where it is missing, and what tests that need it are about."""
 
     name: str
     present: Callable[[], bool]
     mend: str
+    subject: str = "other programs"
 
 
-def _program(name: str, package: str, *also: str) -> Need:
+def _program(name: str, package: str, *also: str, subject: str = "other programs") -> Need:
     def present() -> bool:
         return all(machine.find(program) is not None for program in (name, *also))
 
-    return Need(name, present, f"apt-get install {package}")
+    return Need(name, present, f"apt-get install {package}", subject)
 
 
 def _root() -> bool:
@@ -56,18 +57,18 @@ def _bwrap() -> bool:
 
 
 CONSUMERS = Path(__file__).parents[1] / ".venv" / "consumers" / "bin" / "python"
-AS_ROOT = "sudo ./run test"
+AS_ROOT = "sudo ./run test --all"
 NEEDS = {
     need.name: need
     for need in (
-        Need("root", _root, AS_ROOT),
-        Need("netns", _own_network, AS_ROOT),
-        Need("engine", machine.engine_answers, "start a Docker engine (dockerd) that `docker info` reaches"),
+        Need("root", _root, AS_ROOT, "root"),
+        Need("netns", _own_network, AS_ROOT, "root"),
+        Need("engine", machine.engine_answers, "start a Docker engine (dockerd) that `docker info` reaches", "engine"),
         Need("bwrap", _bwrap, "apt-get install bubblewrap, and allow user namespaces"),
-        Need("postgres", lambda: machine.find("initdb") is not None, "apt-get install postgresql"),
+        Need("postgres", lambda: machine.find("initdb") is not None, "apt-get install postgresql", "databases"),
         Need("consumers", CONSUMERS.is_file, "./run test --exhaustive"),
         _program("age", "age"),
-        _program("chromium", "chromium"),
+        _program("chromium", "chromium", subject="browser"),
         _program("docker-compose", "docker-compose"),
         _program("go", "golang-go golang-golang-x-mod-dev", "/usr/share/gocode/src/golang.org/x/mod"),
         _program("openssl", "openssl"),
