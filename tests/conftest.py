@@ -25,7 +25,7 @@ from quarterturn.launcher.verbs import QUICK
 from vault import core_dumps
 from vault.database import open_engine
 
-from . import accounting, changed, images, needs, sizes
+from . import accounting, changed, needs, sizes
 from .postgres import Server
 from .waits import ALLOWED
 
@@ -113,18 +113,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         order = random.Random(seed)
         place = {path: order.random() for path in dict.fromkeys(item.path for item in items)}
         items.sort(key=lambda item: (place[item.path], order.random()))
-    images.engine_last(items)
 
 
 def pytest_collection_finish() -> None:
     """Exclude what was imported and collected, hundreds of megabytes, from later garbage collections."""
     gc.collect()
     gc.freeze()
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    if item.get_closest_marker("engine"):
-        images.wait_for_images()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -1,7 +1,7 @@
 """What tests cannot run without: how to detect it, and the command that installs it.
 
-The small size leaves out what needs anything but bubblewrap (`sizes.py`). Of what is asked for, everything must be there
-with CI=true. Elsewhere a test whose need is missing is not run; the run counts it, says why, and ends with exit code 6.
+The small size leaves out what needs anything but bubblewrap (`sizes.py`). With CI=true all that is asked for must be
+there. Elsewhere a test whose need is missing is not run; the run counts it, says why, and ends with exit code 6.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import pytest
 
 from quarterturn.launcher import machine
 from quarterturn.launcher.steps import answer
+from sandbox.errors import Unavailable
+from sandbox.images.build import absent
 
 UNAVAILABLE = 6
 CLONE_NEWNET = 0x40000000  # linux/sched.h
@@ -25,7 +27,7 @@ CLONE_NEWNET = 0x40000000  # linux/sched.h
 
 @dataclass(frozen=True)
 class Need:
-    """One component: what to call it, a probe, what to do where it is missing, and what tests that need it are about."""
+    """One component: its name, a probe, what to do where it is missing, and the subject of tests that need it."""
 
     name: str
     present: Callable[[], bool]
@@ -51,19 +53,27 @@ def _own_network() -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+def _engine() -> bool:
+    try:
+        return machine.engine_answers() and not absent()
+    except Unavailable:
+        return False
+
+
 def _bwrap() -> bool:
     program = machine.find("bwrap")
     return program is not None and answer([program, "--unshare-all", "--ro-bind", "/", "/", "true"]) is not None
 
 
 CONSUMERS = Path(__file__).parents[1] / ".venv" / "consumers" / "bin" / "python"
+START_ENGINE = "start a Docker engine (dockerd) that `docker info` reaches, and ./run images"
 AS_ROOT = "sudo ./run test --all"
 NEEDS = {
     need.name: need
     for need in (
         Need("root", _root, AS_ROOT, "root"),
         Need("netns", _own_network, AS_ROOT, "root"),
-        Need("engine", machine.engine_answers, "start a Docker engine (dockerd) that `docker info` reaches", "engine"),
+        Need("engine", _engine, START_ENGINE, "engine"),
         Need("bwrap", _bwrap, "apt-get install bubblewrap, and allow user namespaces"),
         Need("postgres", lambda: machine.find("initdb") is not None, "apt-get install postgresql", "databases"),
         Need("consumers", CONSUMERS.is_file, "./run test --exhaustive"),

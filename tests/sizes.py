@@ -35,7 +35,7 @@ def named_paths(config: pytest.Config) -> tuple[Path, ...]:
     if config.getoption("small"):
         return ()
     paths = [Path(config.invocation_params.dir, word.partition("::")[0]).resolve() for word in config.args]
-    return tuple(path for path in paths if path.is_file() or path.parent == TESTS and path.name in WHOLE)
+    return tuple(path for path in paths if path.is_file() or (path.parent == TESTS and path.name in WHOLE))
 
 
 def reason_to_leave_out(item: pytest.Item) -> str | None:
