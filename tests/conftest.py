@@ -134,6 +134,7 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
+@needs.needing("postgres")
 def postgres() -> Iterator[Server]:
     """A PostgreSQL of this process' own, started when the first test asks for it."""
     server = Server()

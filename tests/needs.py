@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -65,7 +66,10 @@ def _bwrap() -> bool:
     return program is not None and answer([program, "--unshare-all", "--ro-bind", "/", "/", "true"]) is not None
 
 
-CONSUMERS = Path(__file__).parents[1] / ".venv" / "consumers" / "bin" / "python"
+VENV = Path(__file__).parents[1] / ".venv"
+CONSUMERS = VENV / "consumers" / "bin" / "python"
+CANONICALIZE = VENV.joinpath("tests-npm", "node_modules", "canonicalize", "lib", "canonicalize.js")
+HEADERS = Path("/usr/include/asm-generic/unistd.h")
 START_ENGINE = "start a Docker engine (dockerd) that `docker info` reaches, and ./run images"
 AS_ROOT = "sudo ./run test --all"
 NEEDS = {
@@ -77,6 +81,8 @@ NEEDS = {
         Need("bwrap", _bwrap, "apt-get install bubblewrap, and allow user namespaces"),
         Need("postgres", lambda: machine.find("initdb") is not None, "apt-get install postgresql", "databases"),
         Need("consumers", CONSUMERS.is_file, "./run test --exhaustive"),
+        Need("canonicalize", CANONICALIZE.is_file, "./run test --all"),
+        Need("headers", HEADERS.is_file, "apt-get install linux-libc-dev"),
         _program("age", "age"),
         _program("chromium", "chromium", subject="browser"),
         _program("docker-compose", "docker-compose"),
@@ -90,7 +96,18 @@ NEEDS = {
     )
 }
 MARKS = {"engine": "engine", "box": "bwrap", "own_network": "netns"}  # a mark of its own that names a need
-FIXTURES = {"postgres": "postgres"}
+Fixture = TypeVar("Fixture", bound=Callable[..., object])
+_OF_FIXTURES: dict[object, tuple[str, ...]] = {}
+
+
+def needing(*names: str) -> Callable[[Fixture], Fixture]:
+    """Declare what a fixture cannot be made without; it stands below `@pytest.fixture`."""
+
+    def declare(fixture: Fixture) -> Fixture:
+        _OF_FIXTURES[fixture] = names
+        return fixture
+
+    return declare
 
 
 def needs_of(item: pytest.Item) -> Iterator[str]:
@@ -98,7 +115,9 @@ def needs_of(item: pytest.Item) -> Iterator[str]:
     for mark in item.iter_markers("needs"):
         yield from mark.args
     yield from (need for mark, need in MARKS.items() if item.get_closest_marker(mark))
-    yield from (need for fixture, need in FIXTURES.items() if fixture in getattr(item, "fixturenames", ()))
+    if isinstance(item, pytest.Function):
+        for definitions in item._fixtureinfo.name2fixturedefs.values():
+            yield from _OF_FIXTURES.get(definitions[-1].func, ())
     spec = getattr(item, "callspec", None)
     if spec is not None and spec.params.get("backend") == "postgresql":
         yield "postgres"
