@@ -138,7 +138,7 @@ class Accounting:
         budgets = tomllib.loads((HERE / "budgets.toml").read_text(encoding="utf-8"))
         return self.costs.over_budget(budgets)
 
-    def _order(self) -> str:
+    def _options(self) -> str:
         seed = self.config.getoption("shuffle")
         size = "--all " if sizes.plays_all(self.config) else ""
         return f"{size}--shuffle {seed} " if seed is not None else size

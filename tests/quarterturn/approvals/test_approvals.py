@@ -273,6 +273,7 @@ def test_errors_of_a_signer_are_named(house, say, tmp_path):
     assert "give your --key, or a --signature" in say(*sign).sentence
     locked = tmp_path / "locked"
     locked.write_text(LOCKED)
+    locked.chmod(0o600)
     assert (said := say(*sign, "--key", locked)).code == 2
     assert f"ssh-keygen -Y sign -n {NAMESPACE}" in said.sentence
     assert say(*sign, "--key", tmp_path / "none").code == 7
