@@ -69,6 +69,7 @@ def _bwrap() -> bool:
 VENV = Path(__file__).parents[1] / ".venv"
 CONSUMERS = VENV / "consumers" / "bin" / "python"
 CANONICALIZE = VENV.joinpath("tests-npm", "node_modules", "canonicalize", "lib", "canonicalize.js")
+GITHUB_API = VENV / "descriptions" / "github.json"
 HEADERS = Path("/usr/include/asm-generic/unistd.h")
 START_ENGINE = "start a Docker engine (dockerd) that `docker info` reaches, and ./run images"
 AS_ROOT = "sudo ./run test --all"
@@ -82,6 +83,7 @@ NEEDS = {
         Need("postgres", lambda: machine.find("initdb") is not None, "apt-get install postgresql", "databases"),
         Need("consumers", CONSUMERS.is_file, "./run test --exhaustive"),
         Need("canonicalize", CANONICALIZE.is_file, "./run test --all"),
+        Need("github-api", GITHUB_API.is_file, "./run test --all"),
         Need("headers", HEADERS.is_file, "apt-get install linux-libc-dev"),
         _program("age", "age"),
         _program("chromium", "chromium", subject="browser"),

@@ -51,8 +51,9 @@ def reason_to_leave_out(item: pytest.Item) -> str | None:
 
 def summary(left_out: Counter[str]) -> str:
     """Return the line about what the small size left out."""
-    subjects = ", ".join(f"{subject} ({number})" for subject, number in left_out.most_common())
-    return f"{left_out.total()} tests of {subjects}: ./run test --all"
+    total, counts = left_out.total(), left_out.most_common()
+    subjects = ", ".join(f"{subject} ({number})" for subject, number in counts) if len(counts) > 1 else counts[0][0]
+    return f"{total} {'tests' if total > 1 else 'test'} of {subjects}: ./run test --all"
 
 
 class LeftOut:
