@@ -76,6 +76,7 @@ time.sleep = _sleep_if_allowed
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--exhaustive", action="store_true", help="play every case of the sets that runs else sample")
+    accounting.add_option(parser)
     changed.add_option(parser)
     sizes.add_options(parser)
     parser.addoption("--shuffle", type=int, metavar="SEED", help="shuffle the files, and the tests in each")
