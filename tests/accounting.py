@@ -1,18 +1,20 @@
-"""Pytest plugin that reports what each test costs: processor seconds, and counts of the processes it starts.
+"""Pytest plugin that reports what each test costs: processor seconds, and counts of what it starts.
 
-Every run ends with a table by package. Seconds depend on the machine and are only shown; counts do not, so each package
-has a budget of them (`budgets.toml`), and a run that exceeds one fails. The counts are of what the test's own process
-starts; what that starts in turn shows in the processor seconds, once it has ended.
+Every run ends with a table by room. Seconds depend on the machine and are only shown. Units are the
+seconds over those of a fixed workload (`workload.py`). Each room has a budget of units and of starts (`budgets.py`), and
+a run of a whole room that exceeds it fails. The counts are of what the test's own process starts; what that starts in turn shows
+in the processor seconds, once it has ended. What an engine does for a container is not among them.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import sys
-import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -20,11 +22,19 @@ import pytest
 from sandbox.boxes.docker.engine import Container
 from vault.keys.locks import passphrase
 
-HERE = Path(__file__).parent
-KINDS = ("boxes", "containers", "databases", "processes", "derivations")
-SLOWEST = 10
-STARTS = {"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.spawn"}
+from . import sizes, workload
+from .budgets import PLACE, STARTS, Budgets, whole_rooms, with_measured
+from .workload import PLAYS_IN_A_UNIT, SECONDS_BETWEEN_PLAYS, processor_seconds
+
+TESTS = Path(__file__).parent
+DEAREST = 10
+MIN_PLAYS = 3
+STARTING = {"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.spawn"}
 OVER_BUDGET = 1
+MACHINERY = "machinery"
+"""The room of the files that lie in `tests` itself."""
+COLLECTION = "collection"
+"""What a run costs outside of its tests: imports, collection, and the process that prints the summary."""
 
 started: Counter[str] = Counter()
 """What this process has started since it began, by kind."""
@@ -35,49 +45,51 @@ def count(kind: str) -> None:
     started[kind] += 1
 
 
-def processor_seconds() -> float:
-    """Give what this process and its children that have ended used so far."""
-    used = os.times()
-    return used.user + used.system + used.children_user + used.children_system
-
-
-def package_of(nodeid: str) -> str:
-    """Give the package that a test belongs to: the folder below `tests`, or the file there."""
-    return nodeid.split("::", maxsplit=1)[0].removeprefix("tests/").split("/")[0]
+def room_of(nodeid: str) -> str:
+    """Return the room that a test belongs to: the folder below `tests`."""
+    folder, _, rest = nodeid.split("::", maxsplit=1)[0].removeprefix("tests/").partition("/")
+    return folder if rest else MACHINERY
 
 
 class Costs:
     """Collects what the tests of a run cost, in the process that prints the summary."""
 
     def __init__(self) -> None:
-        self.packages: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.rooms: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.by_test: Counter[str] = Counter()
+        self.plays: list[float] = []
+        """Processor seconds of each play of the workload."""
 
     def add(self, nodeid: str, cost: Mapping[str, float]) -> None:
         """Take in one test."""
-        package = self.packages[package_of(nodeid)]
-        package.update(cost)
-        package["tests"] += 1
+        room = self.rooms[room_of(nodeid)]
+        room.update(cost)
+        room["tests"] += 1
         self.by_test[nodeid] = cost["processor"]  # type: ignore[assignment]
 
-    def table(self) -> list[str]:
-        """Give the table's lines, most expensive package first."""
-        columns = ("tests", "processor", "clock", *KINDS)
-        lines = [f"{'package':<16}" + "".join(f"{name:>13}" for name in columns)]
-        total: Counter[str] = Counter()
-        for package, costs in sorted(self.packages.items(), key=lambda pair: -pair[1]["processor"]):
-            lines.append(f"{package:<16}" + "".join(f"{costs[name]:>13.0f}" for name in columns))
-            total.update(costs)
-        return [*lines, f"{'all':<16}" + "".join(f"{total[name]:>13.0f}" for name in columns)]
+    def measured(self) -> dict[str, Mapping[str, float]]:
+        """Return the rooms' costs, with their units where the workload was played."""
+        unit = median(self.plays) * PLAYS_IN_A_UNIT if self.plays else None
+        return {
+            room: {**costs, "units": costs["processor"] / unit} if unit else costs for room, costs in self.rooms.items()
+        }
 
-    def over_budget(self, budgets: Mapping[str, Mapping[str, int]]) -> list[str]:
-        """Name every count that exceeds its package's budget; a package without a budget may start nothing."""
-        return [
-            f"{package} started {costs[kind]:.0f} {kind}, and its budget in tests/budgets.toml is {most}"
-            for package, costs in sorted(self.packages.items())
-            for kind in KINDS
-            if costs[kind] > (most := budgets.get(package, {}).get(kind, 0))
+    def table(self, budgets: Budgets) -> list[str]:
+        """Return the table's lines, most expensive room first."""
+        columns = ("tests", "clock", "processor", "units", "budget", *STARTS)
+        rows = [
+            (room, {**costs, "budget": budgets.of(room).get("units", 0)}) for room, costs in self.measured().items()
         ]
+        rows.sort(key=lambda row: -row[1]["processor"])
+        rows.append(("all", {name: sum(costs.get(name, 0) for _, costs in rows) for name in columns}))
+        figures = ["".join(f"{costs.get(name, 0):>12.0f}" for name in columns) for _, costs in rows]
+        heads = f"{'room':<12}" + "".join(f"{name:>12}" for name in columns)
+        return [heads, *(f"{room:<12}{line}" for (room, _), line in zip(rows, figures, strict=True))]
+
+    def dearest(self, room: str | None = None) -> list[str]:
+        """Return the lines of the tests that cost most, of one room or of all."""
+        tests = Counter({test: cost for test, cost in self.by_test.items() if room in {None, room_of(test)}})
+        return [f"{seconds:>8.1f} s  {test}" for test, seconds in tests.most_common(DEAREST)]
 
 
 class Accounting:
@@ -87,12 +99,17 @@ class Accounting:
         self.config = config
         self.costs = Costs()
         self.failed: list[str] = []
+        self._in_tests = 0.0
+        self._played_at = 0.0
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        if processor_seconds() - self._played_at > SECONDS_BETWEEN_PLAYS:
+            self._play()
         before = processor_seconds(), Counter(started)
         item.stash[_BEFORE] = before
-        return (yield)
+        yield
+        self._in_tests += processor_seconds() - before[0]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
@@ -103,45 +120,108 @@ class Accounting:
         return report
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        self.costs.packages[package_of(report.nodeid)]["clock"] += report.duration
+        self.costs.rooms[room_of(report.nodeid)]["clock"] += report.duration
         if report.failed:
             self.failed.append(report.nodeid)
         if report.when == "teardown":
             self.costs.add(report.nodeid, report.cost)
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        output = getattr(node, "workeroutput", {})
+        self.costs.plays += output.get("plays", [])
+        self.costs.rooms[COLLECTION]["processor"] += output.get("outside_of_tests", 0)
+
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        if not self._reports() or session.exitstatus:
+        if self._plays_tests():
+            while self._whole_rooms() and len(self.costs.plays) < MIN_PLAYS:
+                self._play()
+            outside = processor_seconds() - self._in_tests
+        else:
+            own = resource.getrusage(resource.RUSAGE_SELF)  # workers that have ended say what they used
+            outside = own.ru_utime + own.ru_stime
+        output = getattr(self.config, "workeroutput", None)
+        if output is not None:
+            output |= {"plays": self.costs.plays, "outside_of_tests": outside}
             return
-        if not self.config.getoption("exhaustive") and self._excess():
+        self.costs.rooms[COLLECTION]["processor"] += outside  # type: ignore[assignment]
+        if session.exitstatus == pytest.ExitCode.OK and self._excess():
             session.exitstatus = OVER_BUDGET
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if not self.costs.by_test:
             return
-        terminalreporter.section("what the tests cost (seconds of processor and clock, counts of what was started)")
-        for line in self.costs.table():
+        terminalreporter.section("what the tests cost (seconds of clock and processor, units, counts of starts)")
+        for line in self.costs.table(self._budgets()):
             terminalreporter.write_line(line)
-        for nodeid, seconds in self.costs.by_test.most_common(SLOWEST):
-            terminalreporter.write_line(f"{seconds:>8.1f} s  {nodeid}")
-        if not self.config.getoption("exhaustive"):
-            for line in self._excess():
-                terminalreporter.write_line(f"over budget: {line}", red=True)
+        if self.costs.plays:
+            spread = f"{min(self.costs.plays):.3f} to {max(self.costs.plays):.3f}"
+            terminalreporter.write_line(
+                f"a unit is {PLAYS_IN_A_UNIT} plays of the workload, of {median(self.costs.plays):.3f} s each "
+                f"({spread} s in {len(self.costs.plays)} plays)"
+            )
+        for line in self.costs.dearest():
+            terminalreporter.write_line(line)
+        for room, lines in self._excess().items():
+            for line in (*(f"over budget: {line}" for line in lines), *self.costs.dearest(room)):
+                terminalreporter.write_line(line, red=True)
+        if self.config.getoption("set_budgets"):
+            terminalreporter.write_line(self._set_budgets())
         for nodeid in dict.fromkeys(self.failed):
-            terminalreporter.write_line(f"repeat: ./run test {self._order()}'{nodeid}'", red=True)
+            terminalreporter.write_line(f"repeat: ./run test {self._options()}'{nodeid}'", red=True)
 
-    def _reports(self) -> bool:
-        return not hasattr(self.config, "workerinput")
+    def _play(self) -> None:
+        self.costs.plays.append(workload.play())
+        self._played_at = processor_seconds()
 
-    def _excess(self) -> list[str]:
-        budgets = tomllib.loads((HERE / "budgets.toml").read_text(encoding="utf-8"))
-        return self.costs.over_budget(budgets)
+    def _plays_tests(self) -> bool:
+        return hasattr(self.config, "workerinput") or not self.config.getoption("numprocesses", None)
 
-    def _order(self) -> str:
+    def _size(self) -> str:
+        return "all" if sizes.plays_all(self.config) else "small"
+
+    def _budgets(self) -> Budgets:
+        return Budgets.read(self._size())
+
+    def _whole_rooms(self) -> set[str]:
+        """Return the rooms that have a budget and were played as a whole; of a part nothing can be said."""
+        if self.config.getoption("exhaustive") or any(self.config.getoption(name, None) for name in NARROWING):
+            return set()
+        if self.config.getoption("changed") is not None:
+            return set()
+        named = [Path(self.config.invocation_params.dir, word).resolve() for word in self.config.args]
+        rooms = set(self.costs.rooms) if self._size() == "all" else set(self.costs.rooms) - set(sizes.WHOLE)
+        whole = whole_rooms(rooms - {MACHINERY, COLLECTION}, named, TESTS)
+        return whole | {MACHINERY, COLLECTION} if TESTS in named or TESTS.parent in named else whole
+
+    def _excess(self) -> dict[str, Sequence[str]]:
+        budgets, measured = self._budgets(), self.costs.measured()
+        excess = {room: budgets.excess(room, measured.get(room, {})) for room in sorted(self._whole_rooms())}
+        return {room: lines for room, lines in excess.items() if lines}
+
+    def _set_budgets(self) -> str:
+        measured = self.costs.measured()
+        whole = {room: measured[room] for room in self._whole_rooms() if room in measured}
+        try:
+            PLACE.write_text(with_measured(PLACE.read_text(encoding="utf-8"), self._size(), whole), encoding="utf-8")
+        except ValueError as error:
+            return f"tests/budgets.toml stays as it is: {error}"
+        return f"wrote the budgets of {', '.join(sorted(whole))} to tests/budgets.toml"
+
+    def _options(self) -> str:
         seed = self.config.getoption("shuffle")
-        return f"--shuffle {seed} " if seed is not None else ""
+        size = "--all " if sizes.plays_all(self.config) else ""
+        return f"{size}--shuffle {seed} " if seed is not None else size
 
 
+NARROWING = ("keyword", "markexpr", "lf", "deselect", "ignore", "ignore_glob", "maxfail")
+"""Options of pytest after which a room is not played as a whole."""
 _BEFORE = pytest.StashKey[tuple[float, Counter[str]]]()
+
+
+def add_option(parser: pytest.Parser) -> None:
+    """Add the option to pytest's."""
+    parser.addoption("--set-budgets", action="store_true", help="write what whole rooms took to tests/budgets.toml")
 
 
 def begin(config: pytest.Config) -> None:
@@ -163,7 +243,7 @@ def begin(config: pytest.Config) -> None:
 
 
 def _count_process(event: str, arguments: tuple[Any, ...]) -> None:
-    if event not in STARTS:
+    if event not in STARTING:
         return
     count("processes")
     if event == "subprocess.Popen":

@@ -25,7 +25,7 @@ from quarterturn.launcher.verbs import QUICK
 from vault import core_dumps
 from vault.database import open_engine
 
-from . import accounting, changed, images, needs
+from . import accounting, changed, needs, sizes
 from .postgres import Server
 from .waits import ALLOWED
 
@@ -76,13 +76,16 @@ time.sleep = _sleep_if_allowed
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--exhaustive", action="store_true", help="play every case of the sets that runs else sample")
+    accounting.add_option(parser)
     changed.add_option(parser)
+    sizes.add_options(parser)
     parser.addoption("--shuffle", type=int, metavar="SEED", help="shuffle the files, and the tests in each")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     accounting.begin(config)
     changed.begin(config)
+    sizes.begin(config)  # before what is missing: of what is left out nothing can be
     config.pluginmanager.register(needs.NotRun(config), "needs")
     config.addinivalue_line("markers", "needs(name, ...): what it cannot run without; the names are in tests/needs.py")
     config.addinivalue_line("markers", "exhaustive: runs with --exhaustive only; a sample of its set always runs")
@@ -111,18 +114,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         order = random.Random(seed)
         place = {path: order.random() for path in dict.fromkeys(item.path for item in items)}
         items.sort(key=lambda item: (place[item.path], order.random()))
-    images.engine_last(items)
 
 
 def pytest_collection_finish() -> None:
     """Exclude what was imported and collected, hundreds of megabytes, from later garbage collections."""
     gc.collect()
     gc.freeze()
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    if item.get_closest_marker("engine"):
-        images.wait_for_images()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -138,6 +135,7 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
+@needs.needing("postgres")
 def postgres() -> Iterator[Server]:
     """A PostgreSQL of this process' own, started when the first test asks for it."""
     server = Server()

@@ -1,7 +1,7 @@
 """What tests cannot run without: how to detect it, and the command that installs it.
 
-On CI everything must be there. Elsewhere a test whose need is missing is not run; the run counts it, says why, and ends
-with exit code 6.
+The small size leaves out what needs anything but bubblewrap (`sizes.py`). With CI=true all that is asked for must be
+there. Elsewhere a test whose need is missing is not run; the run counts it, says why, and ends with exit code 6.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from quarterturn.launcher import machine
 from quarterturn.launcher.steps import answer
+from sandbox.errors import Unavailable
+from sandbox.images.build import absent
 
 UNAVAILABLE = 6
 CLONE_NEWNET = 0x40000000  # linux/sched.h
@@ -25,18 +28,19 @@ CLONE_NEWNET = 0x40000000  # linux/sched.h
 
 @dataclass(frozen=True)
 class Need:
-    """One component: what to call it, a probe, and what to do where it is missing."""
+    """One component: its name, a probe, what to do where it is missing, and the subject of tests that need it."""
 
     name: str
     present: Callable[[], bool]
     mend: str
+    subject: str = "other programs"
 
 
-def _program(name: str, package: str, *also: str) -> Need:
+def _program(name: str, package: str, *also: str, subject: str = "other programs") -> Need:
     def present() -> bool:
         return all(machine.find(program) is not None for program in (name, *also))
 
-    return Need(name, present, f"apt-get install {package}")
+    return Need(name, present, f"apt-get install {package}", subject)
 
 
 def _root() -> bool:
@@ -50,24 +54,39 @@ def _own_network() -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+def _engine() -> bool:
+    try:
+        return machine.engine_answers() and not absent()
+    except Unavailable:
+        return False
+
+
 def _bwrap() -> bool:
     program = machine.find("bwrap")
     return program is not None and answer([program, "--unshare-all", "--ro-bind", "/", "/", "true"]) is not None
 
 
-CONSUMERS = Path(__file__).parents[1] / ".venv" / "consumers" / "bin" / "python"
-AS_ROOT = "sudo ./run test"
+VENV = Path(__file__).parents[1] / ".venv"
+CONSUMERS = VENV / "consumers" / "bin" / "python"
+CANONICALIZE = VENV.joinpath("tests-npm", "node_modules", "canonicalize", "lib", "canonicalize.js")
+GITHUB_API = VENV / "descriptions" / "github.json"
+HEADERS = Path("/usr/include/asm-generic/unistd.h")
+START_ENGINE = "start a Docker engine (dockerd) that `docker info` reaches, and ./run images"
+AS_ROOT = "sudo ./run test --all"
 NEEDS = {
     need.name: need
     for need in (
-        Need("root", _root, AS_ROOT),
-        Need("netns", _own_network, AS_ROOT),
-        Need("engine", machine.engine_answers, "start a Docker engine (dockerd) that `docker info` reaches"),
+        Need("root", _root, AS_ROOT, "root"),
+        Need("netns", _own_network, AS_ROOT, "root"),
+        Need("engine", _engine, START_ENGINE, "engine"),
         Need("bwrap", _bwrap, "apt-get install bubblewrap, and allow user namespaces"),
-        Need("postgres", lambda: machine.find("initdb") is not None, "apt-get install postgresql"),
+        Need("postgres", lambda: machine.find("initdb") is not None, "apt-get install postgresql", "databases"),
         Need("consumers", CONSUMERS.is_file, "./run test --exhaustive"),
+        Need("canonicalize", CANONICALIZE.is_file, "./run test --all"),
+        Need("github-api", GITHUB_API.is_file, "./run test --all"),
+        Need("headers", HEADERS.is_file, "apt-get install linux-libc-dev"),
         _program("age", "age"),
-        _program("chromium", "chromium"),
+        _program("chromium", "chromium", subject="browser"),
         _program("docker-compose", "docker-compose"),
         _program("go", "golang-go golang-golang-x-mod-dev", "/usr/share/gocode/src/golang.org/x/mod"),
         _program("openssl", "openssl"),
@@ -79,7 +98,18 @@ NEEDS = {
     )
 }
 MARKS = {"engine": "engine", "box": "bwrap", "own_network": "netns"}  # a mark of its own that names a need
-FIXTURES = {"postgres": "postgres"}
+Fixture = TypeVar("Fixture", bound=Callable[..., object])
+_OF_FIXTURES: dict[object, tuple[str, ...]] = {}
+
+
+def needing(*names: str) -> Callable[[Fixture], Fixture]:
+    """Declare what a fixture cannot be made without; it stands below `@pytest.fixture`."""
+
+    def declare(fixture: Fixture) -> Fixture:
+        _OF_FIXTURES[fixture] = names
+        return fixture
+
+    return declare
 
 
 def needs_of(item: pytest.Item) -> Iterator[str]:
@@ -87,7 +117,9 @@ def needs_of(item: pytest.Item) -> Iterator[str]:
     for mark in item.iter_markers("needs"):
         yield from mark.args
     yield from (need for mark, need in MARKS.items() if item.get_closest_marker(mark))
-    yield from (need for fixture, need in FIXTURES.items() if fixture in getattr(item, "fixturenames", ()))
+    if isinstance(item, pytest.Function):
+        for definitions in item._fixtureinfo.name2fixturedefs.values():
+            yield from _OF_FIXTURES.get(definitions[-1].func, ())
     spec = getattr(item, "callspec", None)
     if spec is not None and spec.params.get("backend") == "postgresql":
         yield "postgres"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from quarterturn.launcher import machine
 from quarterturn.launcher.stamps import Stamps
@@ -18,19 +18,20 @@ _UNPACKED = re.compile(r"After this operation, ([^\n]+) of additional disk space
 _NUMBER = re.compile(r"(\d+) newly installed")
 
 
-def announce(stamps: Stamps, *, engine: bool) -> None:
+def announce(stamps: Stamps, programs: Mapping[str, str], *, images: bool) -> None:
     """Say what is missing and will be installed, and what cannot be.
 
     Args:
         stamps: of the checkout's `.venv`.
-        engine: whether a Docker engine answers, which then says itself which images it has.
+        programs: what the tests need, with Debian's packages.
+        images: whether container images may have to be built.
     """
-    packages = machine.missing(machine.ALL_FOR_THE_TESTS)
+    packages = machine.missing(programs)
     lines = [_packages(packages)] if packages else []
     if stamps.read("kind") != "tests":
         lines.append(f"Python and npm packages, in .venv: {ENVIRONMENTS}")
-    if not engine and (machine.may_install() or not packages):
-        lines.append(f"container images, while tests that need none run: {IMAGES}, if the engine does not have them")
+    if images and (machine.may_install() or not packages):
+        lines.append(f"container images, before the tests: {IMAGES}, if the engine does not have them")
     for line in lines:
         say(f"to install: {line}" if not line.startswith("not ") else line)
 

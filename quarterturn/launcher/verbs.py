@@ -29,7 +29,7 @@ from quarterturn.launcher import (
 )
 from quarterturn.launcher.installer import Installer
 from quarterturn.launcher.stamps import Stamps, key
-from quarterturn.launcher.steps import INTERRUPTED, KEPT, MALFORMED, NO, Stop, complain, say, stop_said
+from quarterturn.launcher.steps import INTERRUPTED, MALFORMED, NO, Stop, complain, say, stop_said
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = "tests"
@@ -44,9 +44,10 @@ usage: ./run VERB [arguments]
 
   setup          install everything into .venv; safe to repeat
   demo [...]     set up, then run the demo: one benchmark month (./run demo --help)
-  test [...]     set up, install what the tests need, and run them all; or a room (./run test vault),
-                 what depends on the changes since a commit (--changed [COMMIT]), or also the
-                 exhaustive sets (--exhaustive); other arguments go to pytest
+  test [...]     set up, and run the tests that need nothing but bubblewrap: of all rooms, of one
+                 (./run test vault), or what depends on the changes since a commit (--changed [COMMIT]);
+                 with --all also those of engine, browser, databases and other programs, after installing
+                 these; with --exhaustive also the exhaustive sets; other arguments go to pytest
   check          lint, format, types and the quick tests, side by side
   bench [...]    set up, then measure (--json for one object)
   images         build the container images, for `--box docker`
@@ -123,7 +124,8 @@ def check(arguments: Sequence[str]) -> int:
         "format": ("ruff", "format", "--check", "."),
         "types": ("mypy", f"--cache-dir={types_cache()}", "--no-color-output"),
     }
-    quick = ("pytest", "-q", "-p", "no:schemathesis", *WORKERS, "-m", QUICK)  # loading that plugin takes a second
+    unloaded = ("-p", "no:schemathesis")  # loading that plugin takes a second
+    quick = ("pytest", "-q", *unloaded, "--small", *WORKERS, "-m", QUICK)
     with ThreadPoolExecutor(len(steps)) as pool:  # each says nothing until it has ended: no line lies between dots
         beside = {name: pool.submit(_heard, installer, *command) for name, command in steps.items()}
         failed = ["quick tests"] if _run(installer, "lint, format and types beside quick tests", *quick) else []
@@ -149,23 +151,34 @@ def types_cache() -> Path:
 
 
 def test(arguments: Sequence[str]) -> int:
-    """Run the tests, all of them unless told otherwise, against a real engine and a real bubblewrap.
+    """Run the tests: the small size, or all of them with `--all`, `--exhaustive` or CI=true in the environment.
 
-    Where something cannot be had, pytest leaves out the tests that need it and says so; on CI that is an error.
+    The size decides what is installed and started. Where something cannot be had, pytest leaves out the tests that need
+    it, says so and ends with exit 6; on CI that is an error.
     """
-    everything = os.environ.get("CI") == "true"
+    on_ci = os.environ.get("CI") == "true"
     words = for_pytest(arguments)
-    announcement.announce(Stamps(ROOT / ".venv" / "stamps"), engine=machine.engine_answers())
-    with stop_said("tests that need them are not run", unless=everything):
+    if on_ci or {"--all", "--exhaustive"} & set(words):
+        return _test_all(words, on_ci=on_ci)
+    announcement.announce(Stamps(ROOT / ".venv" / "stamps"), machine.FOR_THE_DEMO, images=False)
+    with stop_said("tests that need them are not run", unless=False):
+        machine.need_all(machine.FOR_THE_DEMO, "testing")
+    return _run(prepare(tests=True, databases=False), "tests", "pytest", *WORKERS, *words)
+
+
+def _test_all(words: Sequence[str], *, on_ci: bool) -> int:
+    lacks_engine = not machine.engine_answers()  # one that answers says itself which images it has
+    announcement.announce(Stamps(ROOT / ".venv" / "stamps"), machine.ALL_FOR_THE_TESTS, images=lacks_engine)
+    with stop_said("tests that need them are not run", unless=on_ci):
         machine.need_all(machine.ALL_FOR_THE_TESTS, "testing")
-    installer = prepare(tests=True, databases=False)
+    installer = prepare(tests=True, databases=False, references=True)
     if "--exhaustive" in words:
         with _alone():
             installer.environment("consumers", *(ROOT / lock for lock in CONSUMER_LOCKS))
     with ExitStack() as stack:
-        with stop_said("tests that need one are not run", unless=everything):
+        with stop_said("tests that need one are not run", unless=on_ci):
             stack.enter_context(machine.engine())
-            stack.enter_context(_images_meanwhile())
+            images.build(os.environ)
         return _run(installer, "tests", "pytest", *WORKERS, *words)
 
 
@@ -188,31 +201,6 @@ def _folder_of(word: str) -> str | None:
     if word.isidentifier() and (ROOT / folder).is_dir():
         return str(folder)
     return word if (ROOT / word.partition("::")[0]).exists() else None
-
-
-@contextmanager
-def _images_meanwhile() -> Iterator[None]:
-    """Build missing images in a process of its own while the block runs; tests/images.py waits for it."""
-    lacking = images.lacking()
-    if not lacking:
-        images.build(os.environ)
-        yield
-        return
-    log = ROOT / ".venv" / "images.log"
-    say(f"building {', '.join(lacking)} while tests that need no image run; progress is in {log}")
-    with log.open("wb") as sink:
-        building = subprocess.Popen(
-            [sys.executable, ROOT / "run", "images"], stdin=subprocess.DEVNULL, stdout=sink, stderr=sink
-        )
-    try:
-        yield
-    finally:
-        if building.poll() is None:
-            say("stopping the build of images; the next run resumes it")
-            building.terminate()
-        if building.wait() not in {0, INTERRUPTED}:
-            last = log.read_text(encoding="utf-8", errors="replace").strip()[-KEPT:]
-            say(f"building images failed; the last words were:\n{last}")
 
 
 def lock(arguments: Sequence[str]) -> int:
@@ -253,8 +241,14 @@ def _installer() -> Installer:
     return installer
 
 
-def prepare(*, tests: bool = False, databases: bool = True) -> Installer:
-    """Install what is missing of `.venv`; with `tests` also what they need, with `databases` Debian's servers."""
+def prepare(*, tests: bool = False, databases: bool = True, references: bool = False) -> Installer:
+    """Install what is missing of `.venv`.
+
+    Args:
+        tests: also the packages that every test needs.
+        databases: also Debian's servers.
+        references: also what others wrote that tests compare with.
+    """
     with _alone():
         installer = _installer()
         installer.product(tests=tests)
@@ -264,7 +258,7 @@ def prepare(*, tests: bool = False, databases: bool = True) -> Installer:
         node.install(installer)
         with stop_said("/docs will be a plain list of the routes", unless=tests):
             node.install_swagger(installer)
-        if tests:
+        if references:
             github_openapi.install(installer)
             node.install_for_tests(installer)
         backends.install(installer, needed=databases)

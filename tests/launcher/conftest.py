@@ -11,16 +11,12 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+
+from ..certificates import make_certificate
 
 WHEEL = "paperclip-1.0-py3-none-any.whl"
 
@@ -149,38 +145,6 @@ class Secured:
 @pytest.fixture
 def secured(tmp_path: Path) -> Iterator[Secured]:
     """Serve the index behind TLS, with a certificate that is not trusted yet."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "an index of our own")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key()), critical=False)
-        .add_extension(_usage(), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    chain, secret = tmp_path / "index.crt", tmp_path / "index.key"
-    chain.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    secret.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(chain, secret)
+    certificate, context = make_certificate(tmp_path, "127.0.0.1")
     with serving(Index(), context) as started:
-        yield Secured(started, chain)
-
-
-def _usage() -> x509.KeyUsage:
-    on, off = True, False
-    return x509.KeyUsage(
-        digital_signature=on, key_cert_sign=off, crl_sign=off, content_commitment=off, key_encipherment=off,
-        data_encipherment=off, key_agreement=off, encipher_only=off, decipher_only=off,
-    )  # fmt: skip
+        yield Secured(started, certificate)

@@ -34,8 +34,8 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def said(bare: Path, capsys: pytest.CaptureFixture[str], *, engine: bool = False) -> list[str]:
-    announcement.announce(Stamps(bare / "stamps"), engine=engine)
+def said(bare: Path, capsys: pytest.CaptureFixture[str], *, images: bool = True) -> list[str]:
+    announcement.announce(Stamps(bare / "stamps"), machine.ALL_FOR_THE_TESTS, images=images)
     return capsys.readouterr().err.splitlines()
 
 
@@ -44,7 +44,7 @@ def test_a_bare_machine_is_told_what_is_installed_and_how_much(bare: Path, capsy
     assert packages.startswith("· to install: Debian's age, bubblewrap, chromium")
     assert packages.endswith(": 142 packages with those that they need, 210 MB to fetch, 871 MB on the disk")
     assert "in .venv: some 350 MB to fetch" in environments
-    assert "container images, while tests that need none run" in images
+    assert "container images, before the tests: some 300 MB" in images
 
 
 def test_a_machine_that_has_everything_is_told_nothing(
@@ -52,7 +52,7 @@ def test_a_machine_that_has_everything_is_told_nothing(
 ) -> None:
     monkeypatch.setattr(machine, "missing", lambda _: [])
     Stamps(bare / "stamps").write("kind", "tests")
-    assert said(bare, capsys, engine=True) == []
+    assert said(bare, capsys, images=False) == []
 
 
 def test_an_ordinary_user_is_told_what_root_would_install(

@@ -1,4 +1,4 @@
-"""Tests of how the launcher reads the arguments of `./run test`, and of what runs beside the tests."""
+"""Tests of how the launcher reads the arguments of `./run test`, and of what it installs and starts."""
 
 from __future__ import annotations
 
@@ -36,9 +36,13 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     programs.mkdir(parents=True)
     (programs / "pytest").write_text('#!/bin/sh\necho "$*" >called\nexit 6\n')
     (programs / "pytest").chmod(0o755)
-    (tmp_path / "run").write_text("raise SystemExit(0)\n")
+
+    def prepare(**options: bool) -> Installer:
+        (tmp_path / "prepared").write_text(" ".join(sorted(options)))
+        return Installer(tmp_path, {}, PipSettings())
+
     monkeypatch.setattr(verbs, "ROOT", tmp_path)
-    monkeypatch.setattr(verbs, "prepare", lambda **_: Installer(tmp_path, {}, PipSettings()))
+    monkeypatch.setattr(verbs, "prepare", prepare)
     monkeypatch.setattr(verbs.announcement, "announce", lambda *_, **__: None)
     monkeypatch.delenv("CI", raising=False)
     return tmp_path
@@ -58,11 +62,23 @@ def test_without_root_and_engine_the_tests_run_and_their_status_is_passed_on(
     checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lacking_everything(monkeypatch)
-    assert verbs.test(["-x"]) == 6
-    assert (checkout / "called").read_text().endswith(" -x\n")
+    assert verbs.test(["--all", "-x"]) == 6
+    assert (checkout / "called").read_text().endswith(" --all -x\n")
     said = capsys.readouterr().err
     assert "no age here; tests that need them are not run" in said
     assert "no Docker engine answers" in said
+
+
+def test_the_small_size_installs_what_the_demo_needs_and_starts_no_engine(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needed: list[object] = []
+    monkeypatch.setattr(machine, "need_all", lambda programs, _: needed.append(programs))
+    monkeypatch.setattr(machine, "engine", lambda: pytest.fail("an engine is started"))
+    monkeypatch.setattr(images, "build", lambda *_: pytest.fail("images are built"))
+    assert verbs.test(["-x"]) == 6
+    assert needed == [machine.FOR_THE_DEMO]
+    assert "references" not in (checkout / "prepared").read_text()
 
 
 def test_on_ci_whatever_is_missing_is_an_error(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,38 +92,19 @@ def test_on_ci_whatever_is_missing_is_an_error(checkout: Path, monkeypatch: pyte
     assert not (checkout / "called").exists()
 
 
-@pytest.fixture
-def building(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give such a checkout where an image is missing, with a stub build."""
+@pytest.mark.parametrize(("words", "environ"), [(["--all"], {}), (["--exhaustive"], {}), ([], {"CI": "true"})])
+def test_images_are_built_before_the_tests_that_need_them(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], environ: dict[str, str]
+) -> None:
     monkeypatch.setattr(machine, "need_all", lambda *_: None)
     monkeypatch.setattr(machine, "engine_answers", lambda: True)
-    monkeypatch.setattr(images, "lacking", lambda: ["quarterturn-world"])
-    return checkout / "run"
-
-
-def test_images_are_built_while_the_tests_run(building: Path, checkout: Path) -> None:
-    building.write_text("import pathlib, sys\npathlib.Path('%s').write_text(sys.argv[1])\n" % (checkout / "built"))
-    (checkout / ".venv/bin/pytest").write_text("#!/bin/sh\nuntil [ -s built ]; do sleep .01; done\n")
-    assert verbs.test([]) == 0
-    assert (checkout / "built").read_text() == "images"
-
-
-def test_a_build_that_nobody_waits_for_is_ended_with_the_tests(
-    building: Path, checkout: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    building.write_text("import signal\nopen('%s', 'w').write('x')\nsignal.pause()\n" % (checkout / "begun"))
-    (checkout / ".venv/bin/pytest").write_text("#!/bin/sh\nuntil [ -s begun ]; do sleep .01; done\n")
-    assert verbs.test([]) == 0
-    assert "stopping the build of images" in capsys.readouterr().err
-
-
-def test_a_build_that_fails_is_told_at_the_end(
-    building: Path, checkout: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    building.write_text("open('%s', 'w').write('x')\nraise SystemExit('no such mirror')\n" % (checkout / "begun"))
-    (checkout / ".venv/bin/pytest").write_text("#!/bin/sh\nuntil [ -s begun ]; do sleep .01; done\nexit 1\n")
-    assert verbs.test([]) == 1
-    assert "building images failed; the last words were:\nno such mirror" in capsys.readouterr().err
+    monkeypatch.setattr(Installer, "environment", lambda *_: None)
+    monkeypatch.setattr(images, "build", lambda _: (checkout / "built").write_text(str((checkout / "called").exists())))
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    assert verbs.test(words) == 6
+    assert (checkout / "built").read_text() == "False"
+    assert (checkout / "called").exists()
 
 
 def test_checks_run_side_by_side_and_one_that_fails_is_told_with_its_words(

@@ -1,11 +1,11 @@
 """Mutation runner: puts each listed defect into a copy of the checkout, and names the test that finds it.
 
-    .venv/bin/python tests/mutation/run.py [--only ID...] [--suite COMMIT] [--tests PATH...] [--until STAGE]
+    .venv/bin/python tests/mutation/run.py [--only ID...] [--suite COMMIT] [--tests PATH...] [--until STAGE] [--small]
 
 It works on what is committed. A mutant goes through stages until a test fails: the tests that the list names for it,
 the quick tests of its package, all tests of it, the whole suite. Before a stage counts, the same tests have to be
-green without a mutant. It is run by hand, and ends with exit 1 if a mutant survives. `--suite COMMIT` takes the tests
-of another commit, to compare two suites on the same mutants.
+green without a mutant. It is run by hand, and ends with exit 1 if a mutant survives. `--small` plays of each stage what
+the small size plays. `--suite COMMIT` takes the tests of another commit, to compare two suites on the same mutants.
 
 Each run of pytest is forked from this process, which has imported slow packages of others and none of the project's.
 """
@@ -68,8 +68,9 @@ class Verdict:
 class Copy:
     """A throw-away copy of the last commit that holds one mutant at a time."""
 
-    def __init__(self, folder: Path, suite: str | None) -> None:
+    def __init__(self, folder: Path, suite: str | None, size: Sequence[str] = ()) -> None:
         self.folder, self._log, self._green = folder / "copy", folder / "log", set[tuple[str, ...]]()
+        self._size = tuple(size)
         git = ["git", "-C", str(self.folder)]
         commands = [["git", "clone", "--quiet", "--shared", str(ROOT), str(self.folder)]]
         if suite:
@@ -99,7 +100,7 @@ class Copy:
 
     def play(self, arguments: Sequence[str], limit: float) -> str | None:
         """Run pytest; give the first test that failed, or None."""
-        process = get_context("fork").Process(target=_pytest, args=(self.folder, self._log, arguments))
+        process = get_context("fork").Process(target=_pytest, args=(self.folder, self._log, [*self._size, *arguments]))
         process.start()
         process.join(limit)
         late = process.is_alive()
@@ -157,6 +158,7 @@ def main() -> int:
     parser.add_argument("--suite", metavar="COMMIT", help="take the tests of this commit")
     parser.add_argument("--tests", nargs="+", metavar="PATH", help="run these and no others")
     parser.add_argument("--until", choices=STAGES, default=STAGES[-1], help="the last stage")
+    parser.add_argument("--small", action="store_true", help="the tests of the small size alone")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the verdicts to this file")
     asked = parser.parse_args()
     mutants = [one for one in read_list() if not asked.only or {one.id, one.package} & set(asked.only)]
@@ -168,7 +170,8 @@ def main() -> int:
         importlib.import_module(name)
     verdicts: list[Verdict] = []
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        copy = Copy(Path(folder), asked.suite)
+        sizes = () if asked.suite else ("--small",) if asked.small else ("--all",)
+        copy = Copy(Path(folder), asked.suite, sizes)
         if stages[0] == STAGES[0]:
             named = sorted({test for mutant in mutants for test in mutant.tests})
             copy.require_green([*named, *SELECTED[stages[0]]], LIMITS["package"])

@@ -113,7 +113,7 @@ def test_an_import_that_is_struck_at_every_change_keeps_each_task_once(way, scen
 
 
 @pytest.mark.box
-@pytest.mark.slow
+@pytest.mark.needs("strace")
 def test_an_import_reports_a_failing_disk_and_the_next_one_stores_each_task_once(scene, drafts, proven):
     def prepare() -> Callable[[], int]:
         copy_of(scene.templates, "empty", scene.home)

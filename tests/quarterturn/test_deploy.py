@@ -14,6 +14,8 @@ import yaml
 
 from quarterturn.cli import run
 
+from ..needs import needing
+
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "quarterturn" / "deploy"
 WORKERS = ("worker-sealed", "worker-open")
@@ -32,11 +34,12 @@ def composed(tmp_path: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
+@needing("docker-compose")
 def composition(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return composed(tmp_path_factory.mktemp("compose"))
 
 
-@pytest.mark.slow
+@pytest.mark.needs("docker-compose")
 def test_the_group_of_the_engines_socket_must_be_named():
     command = ["docker-compose", "--file", DEPLOY / "compose.yaml", "config", "--quiet"]
     said = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -102,6 +105,7 @@ def test_the_image_is_built_from_the_lock_and_runs_as_nobody():
     assert not re.search(r"^(ADD|COPY) \.", lines, re.MULTILINE), "nothing of a checkout gets in by chance"
 
 
+@pytest.mark.needs("systemd-analyze")
 def test_systemd_understands_the_unit_and_finds_it_hardened(tmp_path):
     unit = tmp_path / "quarterturn.service"
     text = (DEPLOY / "quarterturn.service").read_text(encoding="utf-8")
@@ -119,6 +123,7 @@ def test_systemd_understands_the_unit_and_finds_it_hardened(tmp_path):
     assert service["ExecStart"].split()[1:] == ["serve"]
 
 
+@pytest.mark.needs("systemd-analyze")
 @pytest.mark.parametrize("only", ["sealed", "open"])
 def test_systemd_understands_the_unit_of_a_worker_of_one_class(tmp_path, only):
     unit, more = tmp_path / "quarterturn.service", tmp_path / "quarterturn.service.d"

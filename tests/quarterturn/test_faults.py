@@ -16,6 +16,8 @@ from .crashes import TABLE, start, state
 from .faults import LONG, OF_A_TURN, SHORT, Found
 from .scenes import Scene
 
+pytestmark = [pytest.mark.slow, pytest.mark.needs("strace")]
+
 KINDS = {
     "init": ("fsync home/keys", "write home/keys/.log.key.*", "link home/keys/.ring.json.*", "fdatasync home/quarter"),
     "task review": ("fdatasync home/quarterturn.db-wal", "pwrite64 home/quarterturn.db-wal"),
@@ -43,7 +45,6 @@ def played(tmp_path: Path, templates: Path, name: str, wanted: faults.Wanted) ->
     return faults.play(scene, name, wanted, state(other), partial(scene.set, name))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in TABLE if name != "task import"])
 def test_a_verb_reports_a_failing_disk_and_the_next_one_finishes_it(name, tmp_path, templates):
     found = played(tmp_path, templates, name, OF_A_TURN if name == "turn run" else SHORT)
@@ -56,7 +57,6 @@ LEFT_SO = re.compile(r"\['fsync home/keys'\]: \S+/home/keys was not forced to th
 """What the page tells of: the removal of a key file's former version that cannot be made durable."""
 
 
-@pytest.mark.slow
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", [name for name in TABLE if name != "task import"])
 def test_a_verb_reports_any_of_twelve_failing_calls_of_each_kind_and_the_next_one_finishes_it(
@@ -66,7 +66,6 @@ def test_a_verb_reports_any_of_twelve_failing_calls_of_each_kind_and_the_next_on
     assert [one for one in found.wrong if not LEFT_SO.search(one)] == []
 
 
-@pytest.mark.slow
 def test_a_release_that_is_believed_to_be_there_after_its_name_was_lost_is_found_out(tmp_path, templates, monkeypatch):
     """Checks the test itself: if the name stays, the second try keeps the first one's loss."""
     monkeypatch.setattr(Path, "rename", without_taking_back)

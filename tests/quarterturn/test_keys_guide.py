@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
 
 import pytest
 
 from quarterturn.cli.terminal.secrets import NEXT_PASSPHRASE, PASSPHRASE, PIN
 
+from ..ssh_keys import make_ssh_key
 from .guides import GuideShell, commands
 
 PAGE = "keep-the-keys.md"
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.needs("softhsm", "age")]
 
 
 @pytest.fixture
 def shell(tmp_path, say, monkeypatch):
     """Give a shell with three people's SSH keys and a folder for tokens."""
     for name in ("ada", "bob", "cyd"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
+        make_ssh_key(tmp_path / name)
     (tmp_path / "tokens").mkdir()
     (tmp_path / "softhsm").write_text(f"directories.tokendir = {tmp_path}/tokens\nobjectstore.backend = file\n")
     monkeypatch.setenv("SOFTHSM2_CONF", str(tmp_path / "softhsm"))

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from ..ssh_keys import make_ssh_key
 from .conftest import Say
 from .guides import GuideShell, blocks
 
 PAGE = "two-people.md"
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.needs("ssh-keygen")]
 
 
 def test_the_guide_for_two_works_line_by_line(stocked: Path, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
     shell, (table,) = GuideShell(stocked.parent, say, monkeypatch), blocks(PAGE, "toml")
     for name in ("ada", "bob", "cyd"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", shell.folder / name], check=True)
+        make_ssh_key(shell.folder / name)
         table = table.replace(name.upper(), (shell.folder / f"{name}.pub").read_text().strip())
     settings = stocked / "quarterturn.toml"
     assert "[approvals]\nactions = []\n" in settings.read_text()

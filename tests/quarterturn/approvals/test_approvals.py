@@ -31,6 +31,7 @@ from vault.database import transaction
 from vault.ledger.signatures import sshsig
 from vault.task.lifecycle import TaskState
 
+from ...ssh_keys import LOCKED, make_ssh_key
 from ..children import Child, Gate
 
 KEYS = {name: Ed25519PrivateKey.from_private_bytes(f"test-{name}".encode().ljust(32)) for name in ("ada", "bob", "cyd")}
@@ -237,10 +238,10 @@ def key_file(folder: Path, name: str) -> Path:
     return file
 
 
-@pytest.mark.slow
+@pytest.mark.needs("ssh-keygen")
 def test_a_maintainer_signs_with_ssh_keygen_and_another_with_a_key_file(stocked, say, tmp_path):
     pair = tmp_path / "dan"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "dan", "-f", pair], check=True)
+    make_ssh_key(pair, "dan")
     named = lines("ada", "bob") | {"dan": pair.with_suffix(".pub").read_text().strip()}
     write(stocked, approvals=ApprovalSettings.model_validate({"actions": ACTIONS, "maintainers": named}))
     task = say("task", "list", "--home", stocked, "--json").data[0]["id"]
@@ -271,7 +272,8 @@ def test_errors_of_a_signer_are_named(house, say, tmp_path):
     sign = ("approval", "sign", one.id, "--home", house.home)
     assert "give your --key, or a --signature" in say(*sign).sentence
     locked = tmp_path / "locked"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "test-secret", "-f", locked], check=True)
+    locked.write_text(LOCKED)
+    locked.chmod(0o600)
     assert (said := say(*sign, "--key", locked)).code == 2
     assert f"ssh-keygen -Y sign -n {NAMESPACE}" in said.sentence
     assert say(*sign, "--key", tmp_path / "none").code == 7

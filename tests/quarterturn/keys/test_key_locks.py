@@ -154,7 +154,7 @@ def test_when_a_key_service_is_down_the_passphrase_still_opens(locked, say, monk
     assert say("task", "list", "--home", locked).code == 0
 
 
-@pytest.mark.slow  # wants age, which `./run test` installs
+@pytest.mark.needs("age")
 def test_after_the_only_maintainer_is_gone_custodians_open_the_home(locked, keys, split, people, say):
     opened = subprocess.run(["age", "-d", "-i", people / "bob", split / "bob.age"], check=True, capture_output=True)
     (split / "bob.share").write_bytes(opened.stdout)

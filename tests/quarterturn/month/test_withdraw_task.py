@@ -40,6 +40,7 @@ from verifiers.language.verdict import Evidence, Verdict
 
 from ...broken import EVIDENCE
 from ...serving import serve
+from ...ssh_keys import make_ssh_key
 from ..children import Child, die
 from ..conftest import stocked_up, with_files
 
@@ -368,9 +369,10 @@ def test_where_the_rules_ask_for_two_one_maintainer_withdraws_nothing(reserved):
     house.close()
 
 
+@pytest.mark.needs("ssh-keygen")
 def test_a_second_person_whose_key_the_set_names_signs_on_a_machine_of_their_own(reserved, say, tmp_path):
     for name in ("dan", "eve"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
+        make_ssh_key(tmp_path / name)
     file, keys = reserved / "quarterturn.toml", {"dan": (tmp_path / "dan.pub").read_text()}
     rules = ApprovalSettings.model_validate({"withdrawal_keys": keys})
     file.write_text(dump(load(file).model_copy(update={"approvals": rules})))

@@ -10,7 +10,6 @@ import logging
 import os
 import socketserver
 import ssl
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +28,8 @@ from quarterturn.notices.outbox import NoticeMessage, Outbox, Undelivered
 from quarterturn.notices.store import WAITS, NoticeStore
 from quarterturn.settings import NotifySettings, parse
 from vault.database import open_engine
+
+from ...certificates import make_certificate
 
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
 ORIGIN = "quarterturn.example/log"
@@ -222,7 +223,10 @@ def test_nobody_there_and_nobody_trusted_is_undelivered(secret, tmp_path):
         pass
     with pytest.raises(Undelivered, match=r"^ConnectError$"):
         Webhook(url, secret, lambda: NOW).send(MESSAGE)
-    with tls_mail(certificate(tmp_path)) as (port, _), pytest.raises(Undelivered, match=r"^ConnectError$"):
+    with (
+        tls_mail(make_certificate(tmp_path, "localhost")[1]) as (port, _),
+        pytest.raises(Undelivered, match=r"^ConnectError$"),
+    ):
         Webhook(f"https://localhost:{port}/", secret, lambda: NOW).send(MESSAGE)
 
 
@@ -283,28 +287,6 @@ def test_half_a_channel_is_refused(notify):
 
 
 # -- mail -------------------------------------------------------------------------------------------------------------
-
-
-def certificate(folder) -> ssl.SSLContext:
-    """Make a certificate for localhost, and a server's context with it."""
-    key, pem = folder / "key.pem", folder / "certificate.pem"
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:P-256",
-        "-nodes",
-        "-days",
-        "2",
-    ]
-    command += ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", pem]
-    subprocess.run(command, check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(pem, key)
-    return context
 
 
 @contextmanager
@@ -378,8 +360,8 @@ def mail(port: int, folder, password: bool = True) -> MailChannel:
 
 @pytest.mark.slow
 def test_mail_goes_encrypted_to_whoever_is_named(tmp_path, monkeypatch):
-    context = certificate(tmp_path)
-    monkeypatch.setitem(os.environ, "SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
+    trusted, context = make_certificate(tmp_path, "localhost")
+    monkeypatch.setitem(os.environ, "SSL_CERT_FILE", str(trusted))
     with tls_mail(context) as (port, heard):
         mail(port, tmp_path).send(MESSAGE)
     assert heard[1] == "STARTTLS"
@@ -398,7 +380,10 @@ def test_mail_goes_encrypted_to_whoever_is_named(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_password_is_never_sent_to_an_unverified_server_or_unencrypted(tmp_path):
-    with tls_mail(certificate(tmp_path)) as (port, heard), pytest.raises(Undelivered, match=r"^SSL\w*Error$"):
+    with (
+        tls_mail(make_certificate(tmp_path, "localhost")[1]) as (port, heard),
+        pytest.raises(Undelivered, match=r"^SSL\w*Error$"),
+    ):
         mail(port, tmp_path).send(MESSAGE)
     assert [str(line).split()[0].upper() for line in heard] == ["EHLO", "STARTTLS"]
     with tls_mail(None) as (port, heard), pytest.raises(Undelivered, match=r"^SMTPNotSupportedError$"):

@@ -186,6 +186,7 @@ def test_a_machine_with_no_numbers_is_named():
         filter_of("agent", "riscv64")
 
 
+@pytest.mark.needs("headers")
 def test_the_numbers_are_the_kernels_own():
     header = Path(f"/usr/include/{platform.machine()}-linux-gnu/asm/unistd_64.h")
     if platform.machine() != "x86_64":

@@ -6,16 +6,10 @@ import gzip
 import json
 import os
 import socket
-import ssl
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from sandbox.errors import Malformed
 from sandbox.gateway import FORK_SERVER
@@ -23,6 +17,7 @@ from sandbox.model_gateway.link import LinkReader, pack
 from sandbox.model_gateway.spec import UpstreamSpec, require_address, require_key
 from sandbox.model_gateway.upstream import MAX_ANSWER
 
+from ...certificates import make_certificate
 from ...patience import PATIENCE
 from ..builders import first_of
 from . import stub as stubs
@@ -309,34 +304,10 @@ def test_a_malformed_key_is_refused_and_not_quoted(key):
 
 
 def test_a_key_is_never_sent_to_a_server_that_cannot_show_who_it_is(session_for, shared, tmp_path):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate(tmp_path))
+    _, context = make_certificate(tmp_path, "127.0.0.1")
     with closing(stubs.Stub()) as upstream:
         upstream.server.socket = context.wrap_socket(upstream.server.socket, server_side=True)
         task = session_for(upstream, url=f"https://127.0.0.1:{upstream.server.server_port}/v1")
         assert task.ask(CHAT, shared.a_request(CHAT)).status_code == 502
         assert task.finish()[0].outcome == "down"
         assert not upstream.seen
-
-
-def certificate(folder):
-    """Make a self-signed certificate for this machine."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    (folder / "server.pem").write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, *plain) + made.public_bytes(serialization.Encoding.PEM)
-    )
-    return folder / "server.pem"

@@ -258,7 +258,7 @@ def memory():
         yield folder
 
 
-@pytest.mark.slow
+@pytest.mark.needs("strace")
 @pytest.mark.parametrize("way", ["kill", "fail"])
 @pytest.mark.parametrize("what", ["append", "publish"])
 def test_killed_or_failing_at_each_call_it_finishes_after_a_restart(what, way, memory):

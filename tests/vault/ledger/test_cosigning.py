@@ -305,7 +305,7 @@ def test_many_who_publish_at_once_all_come_to_a_cosigned_head(stage):
     assert stage.writer.fsck() == []
 
 
-@pytest.mark.slow
+@pytest.mark.needs("strace")
 @pytest.mark.parametrize("way", ["kill", "fail"])
 def test_killed_or_failing_at_a_call_of_the_logs_or_the_witnesss_it_finishes_after_a_restart(way, tmp_path):
     crasher = Path(__file__).with_name("crasher.py")

@@ -44,6 +44,7 @@ def test_the_next_turn_is_due_when_its_month_is_over(month, promised, due):
     assert says["predicate"]["next"] == {"month": promised, "due": due}
 
 
+@pytest.mark.needs("ssh-keygen")
 @pytest.mark.parametrize("zone", ["UTC", "Etc/GMT+12", "Etc/GMT-14"])
 def test_a_key_is_valid_on_the_day_of_its_first_turn_all_around_the_world(turned, tmp_path, zone):
     for name, data in months.files(turned, KEY).items():

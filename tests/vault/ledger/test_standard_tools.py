@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 
+import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from vault.ledger.release import contents
@@ -14,6 +15,7 @@ def run(*command, data=b""):
     return subprocess.run(command, input=data, capture_output=True, check=True).stdout.decode()
 
 
+@pytest.mark.needs("openssl")
 def test_openssl_opens_a_commitment(month):
     folder = month.play().retire()
     task = (folder / contents.TASKS).read_bytes().splitlines()[0]
@@ -33,6 +35,7 @@ def test_the_command_of_the_readme_opens_a_commitment(month):
     assert said.split()[-1] == opening["commitment"]
 
 
+@pytest.mark.needs("openssl")
 def test_openssl_checks_the_signature_of_the_head(month, tmp_path):
     folder = month.play().retire()
     text, _, line = (folder / "log/checkpoint").read_text().rpartition("\n\n")

@@ -20,18 +20,19 @@ from vault.ledger.signatures.proof import Proof
 from vault.ledger.statements import jcs
 from vault.ledger.write.append import LogWriter
 
+from ...needs import CANONICALIZE, needing
 from ..builders import ORIGIN, signer, turned
 
 pytestmark = pytest.mark.slow
 
 THIRD_PARTY = Path(__file__).with_name("third_party")
 NODE = Path(sys.prefix, "world", "node", "bin", "node")
-CANONICALIZE = Path(sys.prefix, "tests-npm", "node_modules", "canonicalize", "lib", "canonicalize.js")
 OLD, SIZE = 300, 65_800  # three levels of tiles, each with a last one that is not full
 INDEX = 65_790
 
 
 @pytest.fixture(scope="module")
+@needing("go")
 def tlog(tmp_path_factory):
     """Build the Go program from Debian's packages."""
     folder = tmp_path_factory.mktemp("go")
@@ -120,6 +121,7 @@ VALUES = st.recursive(
 
 
 @pytest.fixture(scope="module")
+@needing("canonicalize")
 def canonicalize():
     """Give the package's canonical bytes of a JSON text."""
     command = [NODE, THIRD_PARTY / "canonicalize.mjs", CANONICALIZE]

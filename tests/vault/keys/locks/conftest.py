@@ -19,6 +19,8 @@ from vault.keys.locks.lock import Maker, Opener
 from vault.keys.locks.passphrase import Passphrase
 from vault.keys.locks.pkcs11 import NewPkcs11, Pkcs11
 
+from ....needs import needing
+from ....ssh_keys import make_ssh_key
 from ...builders import CHEAP
 
 MODULE = Path("/usr/lib/softhsm/libsofthsm2.so")
@@ -73,7 +75,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
         identity = pyrage.x25519.Identity.generate()
         (folder / name).write_text(f"# as age-keygen writes it\n{identity}\n")
         (folder / f"{name}.pub").write_text(f"{identity.to_public()}\n")
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / PEOPLE[2]], check=True)
+    make_ssh_key(folder / PEOPLE[2])
     return folder
 
 
@@ -83,6 +85,7 @@ def post(people: Path) -> Post:
 
 
 @pytest.fixture(scope="session")
+@needing("softhsm")
 def token(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Make a token of the tests' own; the module is found by its path, and the token by SOFTHSM2_CONF."""
     folder = tmp_path_factory.mktemp("softhsm")
@@ -101,7 +104,7 @@ def kms(tmp_path: Path) -> tuple[str, ...]:
     return (sys.executable, str(KMS), "--key", str(tmp_path / "kms.key"))
 
 
-TOKENS = pytest.param("pkcs11", marks=pytest.mark.slow)  # wants SoftHSM, which `./run test` installs
+TOKENS = pytest.param("pkcs11", marks=[pytest.mark.slow, pytest.mark.needs("softhsm")])
 
 
 @pytest.fixture(params=["file-mode", "passphrase", TOKENS, "custodians", "command"])

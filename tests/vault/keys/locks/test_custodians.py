@@ -10,6 +10,7 @@ from vault.errors import Locked, Malformed
 from vault.keys.locks.custodians import Custodians, KeyShare, Split, decrypted
 from vault.keys.ring import FileKeyRing
 
+from .... import ssh_keys
 from .conftest import PEOPLE, Post
 
 
@@ -30,7 +31,7 @@ def test_any_two_open_it_in_any_order_and_a_third_does_no_harm(path, ring, post)
         assert brought(path, *some).key_id == ring.key_id
 
 
-@pytest.mark.slow  # wants age, which `./run test` installs
+@pytest.mark.needs("age")
 @pytest.mark.parametrize("name", PEOPLE)
 def test_a_custodians_file_is_opened_by_plain_age(ring, post, tmp_path, name):
     (tmp_path / "share.age").write_bytes(post.files[name])
@@ -143,8 +144,6 @@ def test_an_identity_that_is_none_is_malformed(ring, post, identity):
         decrypted(post.files["ada"], [identity], "the share")
 
 
-def test_an_ssh_key_under_a_passphrase_is_opened_elsewhere(ring, post, tmp_path):
-    words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "test-word", "-f", tmp_path / "key"]
-    subprocess.run(words, check=True)
+def test_an_ssh_key_under_a_passphrase_is_opened_elsewhere(ring, post):
     with pytest.raises(Malformed, match="open the share with `age -d` first"):
-        decrypted(post.files["cyd"], [(tmp_path / "key").read_bytes()], "the share")
+        decrypted(post.files["cyd"], [ssh_keys.LOCKED.encode()], "the share")

@@ -19,7 +19,7 @@ from vault.keys.ring import FileKeyRing
 from ....patience import PATIENCE
 from .conftest import MODULE, PIN
 
-pytestmark = pytest.mark.slow  # wants SoftHSM, which `./run test` installs
+pytestmark = [pytest.mark.slow, pytest.mark.needs("softhsm")]
 
 
 @contextmanager

@@ -1,0 +1,56 @@
+"""Self-signed certificates for servers of tests."""
+
+from __future__ import annotations
+
+import ssl
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+USAGES = (
+    *("digital_signature", "key_cert_sign", "crl_sign", "content_commitment", "key_encipherment"),
+    *("data_encipherment", "key_agreement", "encipher_only", "decipher_only"),
+)
+SIGNS = {"digital_signature", "key_cert_sign"}
+
+
+def make_certificate(folder: Path, name: str) -> tuple[Path, ssl.SSLContext]:
+    """Make a certificate for a name or an address; return its file, to be trusted, and a server's context with it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+    )
+    for extension, critical in (
+        (x509.SubjectAlternativeName([_general(name)]), False),
+        (x509.BasicConstraints(ca=True, path_length=None), True),
+        (x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False),
+        (x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key()), False),
+        (x509.KeyUsage(**{usage: usage in SIGNS for usage in USAGES}), True),
+    ):
+        builder = builder.add_extension(extension, critical=critical)
+    chain, secret = folder / "certificate.pem", folder / "key.pem"
+    chain.write_bytes(builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM))
+    secret.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(chain, secret)
+    return chain, context
+
+
+def _general(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
