@@ -28,10 +28,9 @@ from vault.ledger.tree.merkle import MerkleTree, consistency_proof, leaf_hash, n
 
 from ...browser.releases import PLAYS, released
 from ...vault.builders import RELEASE, VECTORS, said_by_the_page, signer
-from ...vault.ledger.bad_releases import BAD, bad_release, edited
 from ...vault.ledger.conftest import ORIGIN, RETIRED, Month
 from ...vault.ledger.freeze import key_file
-from ...vault.ledger.lies import LIES
+from ...vault.ledger.lies import LIES, edited
 from ..conftest import Say
 
 pytestmark = pytest.mark.slow
@@ -193,13 +192,6 @@ def test_the_example(agreed, release, answer):
     folder = ROOT / "examples" / "release"
     given = Given(folder / release, [folder / "log.vkey"], previous=folder / "older-checkpoint")
     assert agreed(given).report["answer"] == answer
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_bad_releases(agreed, name, tmp_path):
-    release, key = bad_release(name, tmp_path / "bundle")
-    outcome = agreed(Given(release, [key]))
-    assert (outcome.code, outcome.report["answer"], outcome.report["ok"]) == (1, "no", False)
 
 
 @pytest.mark.parametrize("name", LIES)

@@ -1,10 +1,13 @@
-"""Lies of an operator who holds all keys: months played falsely, each with the rule of the audit that names the lie.
+"""Forgeries: months played falsely, each with the rule or the step of the audit that names the lie.
 
-Every lie is signed, bound and published as the truth would be. A rule that begins with `doubt.` is a doubt that the
-report must state; every other is that of the step which refuses the release. All three auditors hear all lies.
+Nearly every lie is signed, bound and published as the truth would be, by an operator who holds all keys; some are edits
+that anybody could make who passes a release on (`_passed_on`). A rule that begins with `doubt.` is a doubt that the
+report must state; every other is that of the step which refuses the release. All three auditors read this one table.
 """
 
 import json
+import shutil
+import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,8 +22,11 @@ from vault.ledger.release import contents
 from vault.ledger.signatures.note import Signer
 from vault.ledger.statements import leaf
 from vault.ledger.statements.jcs import canonical
+from vault.ledger.tree.tiles import pack_entries, unpack_entries
 
+from ..builders import turned
 from .conftest import (
+    COHORTS,
     JUDGE,
     JUDGE_DIGEST,
     ORIGIN,
@@ -35,18 +41,21 @@ from .conftest import (
     second_signature,
     solved,
 )
+from .freeze import GOOD
 
+Files = dict[str, bytes]
 Play = Callable[[Month], Path]
 WITNESSED = f"witness W {WITNESS.witness.vkey}\nquorum W\n"
 WATCHED = f"witness W {WITNESS.witness.vkey}\nquorum none\n"
 DECEMBER, JUNE = 1_796_083_200, 1_811_808_000  # 2026-12-01, 2027-06-01
 STRATUM, OTHER_STRATUM = ("/".join(words) for words in STRATA)
-NEW = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(dice("new key")))
+NEW, THIRD = (Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(dice(name))) for name in ("new key", "third"))
+FIRST = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(dice("key")))
 
 
 @dataclass(frozen=True)
 class Lie:
-    """How months are played, the rule that is broken, words of what is shown, and the policy (a text) of the audit."""
+    """How months are played, the rule or step that refuses it, words of what is shown, and the text of a policy."""
 
     play: Play
     rule: str
@@ -185,19 +194,93 @@ def _checked(**facts: object) -> Play:
     return play
 
 
-def _edited(name: str, change: Callable[[list[dict]], object]) -> Play:
-    """Edit the lines of a file of the release before it is bound."""
+def edited(name: str, change: Callable[[list[Any]], object]) -> Callable[[Files], None]:
+    """Edit the lines of a file, before the operator binds it as if it were true."""
 
-    def edit(files: dict[str, bytes]) -> None:
+    def edit(files: Files) -> None:
         rows = [json.loads(line) for line in files[name].splitlines()]
-        change(rows)
-        files[name] = b"".join(canonical(row) + b"\n" for row in rows)
+        other = change(rows)
+        files[name] = b"".join(canonical(row) + b"\n" for row in (other if isinstance(other, list) else rows))
+
+    return edit
+
+
+def _bound(edit: Callable[[Files], object], of: str = "good") -> Play:
+    """Play the month of a good release, with files that are edited before they are bound."""
+    return lambda operator: GOOD[of](operator).retire(edit=edit)
+
+
+def _edited(name: str, change: Callable[[list[Any]], object], of: str = "good") -> Play:
+    return _bound(edited(name, change), of)
+
+
+def _changed(name: str, part: str | None = None, /, **fields: object) -> Play:
+    """Change fields of the first line of a file, or of a document in it, before the file is bound."""
+    return _edited(name, lambda rows: (rows[0][part] if part else rows[0]).update(fields))
+
+
+def _replaced(name: str, old: bytes, new: bytes) -> Play:
+    """Replace bytes of a file before it is bound."""
+
+    def edit(files: Files) -> None:
+        assert old in files[name]
+        files[name] = files[name].replace(old, new, 1)
+
+    return _bound(edit)
+
+
+def _opened(of: str = "good", **fields: Callable[[Any], object]) -> Play:
+    """Play the month of a good release, and open something else."""
+    return lambda operator: GOOD[of](operator).retire(
+        lambda content: replace(content, **{name: field(content) for name, field in fields.items()})
+    )
+
+
+def _passed_on(edit: Callable[[Path], object], of: str = "good") -> Play:
+    """Edit an honest release after it was published, as anybody can who passes it on."""
 
     def play(operator: Month) -> Path:
-        operator.play()
-        return operator.retire(edit=edit)
+        folder = GOOD[of](operator).retire()
+        edit(folder)
+        return folder
 
     return play
+
+
+def _file(name: str, change: Callable[[bytes], bytes]) -> Play:
+    return _passed_on(lambda folder: (folder / name).write_bytes(change((folder / name).read_bytes())))
+
+
+def _leaves(change: Callable[[list[bytes]], list[bytes]]) -> Play:
+    def edit(folder: Path) -> None:
+        (path,) = (folder / "log" / "tile" / "entries").rglob("*.p/*")
+        path.write_bytes(pack_entries(change(unpack_entries(path.read_bytes(), int(path.name), "the leaves"))))
+
+    return _passed_on(edit)
+
+
+def _logged(leaf_of: Callable[[Month], bytes]) -> Play:
+    """Log these bytes as a leaf."""
+
+    def play(operator: Month) -> Path:
+        operator.play().log("strange", leaf_of(operator))
+        return operator.retire(by_hand=True)
+
+    return play
+
+
+def _texts_swapped(content: Any) -> list[Any]:
+    first, second = content.tasks
+    texts = [{**other.document, "id": task.document["id"]} for task, other in ((first, second), (second, first))]
+    return [replace(task, document=text) for task, text in zip(content.tasks, texts, strict=True)]
+
+
+def _salts_swapped(rows: list[Any]) -> None:
+    rows[0]["salt"], rows[1]["salt"] = rows[1]["salt"], rows[0]["salt"]
+
+
+def _decomposed(files: Files) -> None:
+    files[contents.TASKS] = unicodedata.normalize("NFD", files[contents.TASKS].decode()).encode()
 
 
 # -- withdrawals
@@ -261,11 +344,40 @@ def _played_otherwise(
     return play
 
 
-def _leaked_with_evidence(operator: Month) -> Path:
+def _leaked_with_evidence(operator: Month, *, other: bool = True) -> Path:
     _play(_without_reserve(operator), 1)
-    operator.withdraw_broken(operator.cohorts[RETIRED][0], None)
-    operator.evidence[:] = [line | {"task": operator.cohorts[RETIRED][0]} for line in operator.evidence]
-    operator.withdraw(operator.cohorts[RETIRED][0], None)
+    if other:
+        operator.withdraw_broken(operator.cohorts[RETIRED][0], None)
+    gone = operator.cohorts[RETIRED][0]
+    facts = {"solution": "reference", "calls": [], "answer": None, "state": {}, "verdict": False}
+    operator.evidence[:] = [{"task": gone} | facts]
+    operator.withdraw(gone, None)
+    return operator.retire()
+
+
+def _broken_and_counted(operator: Month) -> Path:
+    operator.begin().open_run(1)
+    before = {name: list(tasks) for name, tasks in operator.cohorts.items()}
+    operator.withdraw_broken(operator.cohorts[RETIRED][0], operator.spares[0])
+    operator.score(1, before)
+
+    def counted(files: Files) -> None:
+        files[contents.AGGREGATE] = replace(operator.content(), broken=[]).files()[contents.AGGREGATE]
+
+    return operator.retire(edit=counted)
+
+
+def _withdraw_stranger(operator: Month) -> None:
+    """Use a reserve up by withdrawing a task that no set promised."""
+    stranger = operator.invent("stranger", 0)
+    operator.commit(stranger)
+    operator.withdraw(stranger, operator.spares[0])
+    operator.withdraw(operator.cohorts[RETIRED][0], operator.spares[1])
+
+
+def _place_left_empty(operator: Month) -> Path:
+    operator.spares = operator.spares[:1]
+    operator.begin().withdraw(operator.cohorts[RETIRED][0], None)
     return operator.retire()
 
 
@@ -368,6 +480,21 @@ def _counted(part: int, **fields: object) -> Play:
         return operator.retire()
 
     return play
+
+
+def _reordered(operator: Month) -> Path:
+    """State the next set with another order of a cohort that stays."""
+    operator.begin().end()
+    operator.enter()
+    operator.cohorts[COHORTS[1]].reverse()
+    operator.state_set()
+    return operator.retire()
+
+
+def _forgotten(operator: Month) -> Path:
+    operator.begin().cohorts.pop("cohort-2027-02")
+    operator.state_set()
+    return operator.retire()
 
 
 def _swapped_promise(operator: Month) -> Path:
@@ -487,6 +614,52 @@ def _old_key_signs_on(operator: Month) -> Path:
     return operator.retire()
 
 
+def _new_key_too_early(operator: Month) -> Path:
+    old, first = operator.play_half().signer, operator.keys
+    operator.sign_with(NEW, careless=True)
+    operator.open_run(2)
+    operator.open_run(3)  # under a head that the new key signed
+    operator.hand_over(NEW, leaf.key(old=old, new=NEW, size=len(operator.leaves)), careless=True)
+    operator.abort(2)
+    operator.abort(3)
+    operator.keys = [*first, *operator.keys]
+    return operator.retire()
+
+
+def _without_statement(operator: Month) -> Path:
+    """Sign with another key, and log no change."""
+    first = operator.play_half().keys
+    operator.sign_with(NEW, careless=True)
+    operator.keys = [*first, *operator.keys]
+    return operator.retire()
+
+
+def _signed_by_both(operator: Month) -> Path:
+    old, first = operator.signer, operator.keys
+    folder = operator.play_across(NEW).retire()
+    head = folder / "log" / "checkpoint"
+    head.write_text(head.read_text() + old.sign(head.read_text().split("\n\n")[0] + "\n").split("\n\n")[1])
+    operator.keys = [*first, *operator.keys]
+    return folder
+
+
+def _handed_over_by(old: Signer | None = None, new: Signer = NEW, name: str = ORIGIN, *, again: bool = False) -> Play:
+    """Let these keys sign a change of the log's key, under the name of this log or of another one."""
+
+    def play(operator: Month) -> Path:
+        keys = operator.keys
+        if again:
+            operator.play_across(NEW)
+        else:
+            operator.play_half()
+        pair = [Signer(name, key.key) for key in (old or operator.signer, new)]
+        operator.hand_over(new, leaf.key(old=pair[0], new=pair[1], size=len(operator.leaves)), careless=True)
+        operator.keys = [*keys, NEW.verifier.vkey, THIRD.verifier.vkey]
+        return operator.retire()
+
+    return play
+
+
 # -- time, as a witness sees it
 
 
@@ -547,6 +720,19 @@ def _early_checkpoint(operator: Month) -> Path:
     return operator.retire()
 
 
+def _late_commit(operator: Month) -> Path:
+    """Commit to a task after the head under which a run used it."""
+    late = operator.cohorts[RETIRED][1]
+    early = [task for tasks in operator.cohorts.values() for task in tasks if task != late]
+    operator.commit(*early, *operator.spares)
+    operator.publish()
+    head = operator.writer.checkpoint()
+    operator.commit(late)
+    operator.state_set()
+    _play(operator, 1, size=head.size, root=head.root)
+    return operator.retire()
+
+
 def _other_manifest(operator: Month) -> Path:
     content = operator.play().content()
     operator.log_retirement(content, content.files(), manifest="00" * 32)
@@ -560,22 +746,10 @@ def _twice(operator: Month) -> Path:
     return operator.retire()
 
 
-def _swapped_task(operator: Month) -> Path:
+def _another_text(content: Any) -> list[Any]:
     """Open another text of a task than the one that was served; the retirement states its digest."""
-
-    def swap(content: Any) -> Any:
-        first, *rest = content.tasks
-        return replace(content, tasks=[replace(first, document=first.document | {"goal": "an easier one"}), *rest])
-
-    return operator.play().retire(swap)
-
-
-def _run_left_out(operator: Month) -> Path:
-    return operator.play().retire(lambda content: replace(content, runs=content.runs[:1]))
-
-
-def _late_log(operator: Month) -> Path:
-    return operator.play().retire(lambda content: replace(content, first=1))
+    first, *rest = content.tasks
+    return [replace(first, document=first.document | {"max_steps": 14}), *rest]
 
 
 def _commit_twice(operator: Month) -> Path:
@@ -713,21 +887,42 @@ LIES: dict[str, Lie] = {
     "results under another root": Lie(_scored(results_root=ZERO), "result.bound", "00" * 32),
     "a judge where the set names none": Lie(_judged(), "run.judge", "expected nothing"),
     "a judge that the set does not name": Lie(_judged(judge=JUDGE), "run.judge", ONES),
-    "a run opened to somebody else": Lie(
-        _edited(contents.RUNS, lambda rows: rows[0]["opening"].update(submitter="a-friend")), "opened.commitment"
-    ),
-    "a run that is left out": Lie(_run_left_out, "opened.runs"),
+    "a run opened to somebody else": Lie(_changed(contents.RUNS, "opening", submitter="a-friend"), "opened.commitment"),
+    "a run that is left out": Lie(_opened(runs=lambda of: of.runs[:1]), "opened.runs"),
     "an abort that is opened with totals": Lie(
         _edited(contents.RUNS, lambda rows: rows[1].update(totals=rows[0]["totals"], totals_salt=ONES)), "opened.totals"
     ),
     "a bad result that is left out": Lie(_edited(contents.RESULTS, lambda rows: rows.pop(0)), "result.lines"),
-    "a result that counts for another run": Lie(
-        _edited(contents.RESULTS, lambda rows: rows[0]["result"].update(run=2)), "result.of"
+    "a result that counts for another run": Lie(_changed(contents.RESULTS, "result", run=2), "result.of"),
+    "totals that do not follow": Lie(_changed(contents.RUNS, "totals", passed=2), "result.totals"),
+    "a result with fewer calls": Lie(_changed(contents.RESULTS, "result", calls=1), "result.bound"),
+    "a result of another cohort": Lie(_changed(contents.RESULTS, "result", cohort="cohort-2027-01"), "result.of"),
+    "a result of another task": Lie(_changed(contents.RESULTS, "result", task="t-" + "a" * 16), "result.lines"),
+    "all results left out": Lie(_edited(contents.RESULTS, lambda rows: rows.clear()), "result.lines"),
+    "a result of a run without a score": Lie(
+        _edited(contents.RESULTS, lambda rows: rows.append(rows[0] | {"run": 2})), "result.lines"
     ),
-    "totals that do not follow": Lie(
-        _edited(contents.RUNS, lambda rows: rows[0]["totals"].update(passed=2)), "result.totals"
-    ),
+    "results in another order": Lie(_edited(contents.RESULTS, lambda rows: rows[::-1]), "result.lines"),
+    "a position twice": Lie(_edited(contents.RESULTS, lambda rows: rows[1].update(position=0)), "result.lines"),
+    "another position": Lie(_edited(contents.RESULTS, lambda rows: rows[1].update(position=6)), "result.bound"),
+    "a proof that is cut": Lie(_edited(contents.RESULTS, lambda rows: rows[0]["proof"].pop(0)), "result.bound"),
+    "totals that were not bound": Lie(_changed(contents.RUNS, totals_salt="22" * 32), "result.totals"),
+    "totals opened by half": Lie(_changed(contents.RUNS, totals_salt=None), "opened.totals"),
+    "a run of other leaves": Lie(_changed(contents.RUNS, close=14), "opened.leaves"),
+    "a run opened twice": Lie(_edited(contents.RUNS, lambda rows: [rows[0], *rows]), "opened.runs"),
+    "a task committed to after the run that used it": Lie(_late_commit, "run.checkpoint", "11 to 11"),
+    "a broken task that counts in the figures": Lie(_broken_and_counted, "figures.files"),
+    **{
+        f"figures that nobody measured, in {name}": Lie(_replaced(name, old, new), "figures.files", name)
+        for name, old, new in (
+            (contents.AGGREGATE, b"0.5000", b"0.9000"),
+            (contents.ATTESTATION, b"sha256", b"sha512"),
+            (contents.README, b"6f1f", b"6f1e"),
+        )
+    },
     # -- sets
+    "a cohort in another order": Lie(_reordered, "set.live"),
+    "a cohort that is quietly forgotten": Lie(_forgotten, "statements", "leaf 11"),
     "a second set of a month, with another draw": Lie(
         _after(lambda operator: operator.state_set(next_draw=ZERO)), "set.month", "2026-12"
     ),
@@ -803,6 +998,7 @@ LIES: dict[str, Lie] = {
         _played_otherwise(lambda calls: calls[1:], solution="mutant", verdict=True), "task.broken", "$.calls"
     ),
     "evidence of another task": Lie(_leaked_with_evidence, "task.broken"),
+    "evidence of a task that leaked": Lie(partial(_leaked_with_evidence, other=False), "task.lines", contents.BROKEN),
     "evidence twice": Lie(_broken(lambda rows: rows.append(rows[0])), "task.broken"),
     "a withdrawn task that is not opened": Lie(_withdrawn_not_opened, "task.lines"),
     "a task that is withdrawn twice": Lie(
@@ -834,6 +1030,8 @@ LIES: dict[str, Lie] = {
         _withdrawn(lambda o: o.spares[0], place=1), "task.refill", "expected nothing"
     ),
     "no refill though one is left": Lie(_withdrawn(lambda o: None), "task.refill", "found nothing"),
+    "no refill though a single one is left": Lie(_place_left_empty, "task.refill", "found nothing"),
+    "a reserve that is used up by a withdrawal of nobody": Lie(_after(_withdraw_stranger), "withdraw.refill"),
     "a refill for a task of the reserve": Lie(
         _after(lambda o: o.withdraw(o.spares[1], o.spares[0])), "withdraw.refill"
     ),
@@ -849,6 +1047,8 @@ LIES: dict[str, Lie] = {
     ),
     "a spot check with another seed": Lie(_checked(seed="00" * 32), "retire.spot_check"),
     "a spot check that chose otherwise": Lie(_checked(chosen=2, judged=2), "spot_check.chosen", "found 2"),
+    "a spot check that chose nothing": Lie(_checked(chosen=0, judged=0), "spot_check.chosen", "found 0"),
+    "a spot check with another salt": Lie(_checked(salt="00" * 32), "retire.spot_check"),
     "a spot check of more than were chosen": Lie(_checked(judged=2), "retire.counts"),
     "more that differed than were judged": Lie(_checked(judged=0, differed=1), "retire.counts"),
     "a spot check that came out otherwise": Lie(_checked(differed=1), "doubt.differed", "found 1"),
@@ -860,24 +1060,80 @@ LIES: dict[str, Lie] = {
         _seeds(lambda seeds: [seeds[1] | {"set": seeds[0]["set"]}]), "retire.draw_seeds"
     ),
     # -- tasks
-    "a task that was exchanged after the scores": Lie(_swapped_task, "task.commitment"),
+    "a task that was exchanged after the scores": Lie(
+        _opened(tasks=_another_text), "task.commitment", "line 1 of openings.jsonl: $.commitment"
+    ),
+    "tasks with the texts of one another": Lie(_opened(tasks=_texts_swapped), "task.commitment"),
+    "tasks with the salts of one another": Lie(_edited(contents.OPENINGS, _salts_swapped), "task.commitment"),
+    "a task with another salt": Lie(_changed(contents.OPENINGS, salt=ONES), "task.commitment"),
+    "a task with another commitment": Lie(_changed(contents.OPENINGS, commitment=ONES), "task.commitment"),
+    "a task of another leaf": Lie(_changed(contents.OPENINGS, commit=1), "task.lines"),
+    "a task in letters that look alike": Lie(_bound(_decomposed), "task.commitment"),
+    "a withdrawn task with another salt": Lie(
+        _opened("withdrawn", withdrawn=lambda of: [replace(of.withdrawn[0], salt=ZERO), *of.withdrawn[1:]]),
+        "task.commitment",
+    ),
+    "tasks in another order": Lie(_opened(tasks=lambda of: of.tasks[::-1]), "retire.tasks"),
+    "a task that is left out": Lie(_opened(tasks=lambda of: of.tasks[:1]), "retire.tasks"),
+    "a task that counts, opened as withdrawn": Lie(
+        _opened(tasks=lambda of: of.tasks[:1], withdrawn=lambda of: of.tasks[1:]), "retire.tasks"
+    ),
+    "an opening too many": Lie(_edited(contents.OPENINGS, lambda rows: [*rows, rows[0]]), "task.lines"),
+    "an opening too few": Lie(_edited(contents.OPENINGS, lambda rows: rows[:1]), "task.lines"),
+    "a variant key of no task": Lie(_changed(contents.OPENINGS, variant_key=ONES), "task.variant"),
+    "another variant key": Lie(
+        _edited(contents.OPENINGS, lambda rows: rows[0].update(variant_key=ONES), "variants"), "task.variant"
+    ),
+    "a provenance opened by half": Lie(_changed(contents.OPENINGS, provenance_salt=None), "task.provenance"),
+    **{
+        f"a task in other bytes: {new.decode()}": Lie(_replaced(contents.TASKS, old, new), "tasks")
+        for old, new in (
+            (b'"max_steps":12', b'"max_steps":12.0'),
+            (b'"max_steps":12', b'"max_steps":-0'),
+            (b'"goal"', b'"go\\u0061l"'),
+            (b'{"category"', b'{ "category"'),
+            (b'"max_steps":12', b'"max_steps":12,"max_steps":12'),
+            (b'"max_steps":12', b'"max_steps":NaN'),
+            (b"out.txt", b"\\ud800"),
+        )
+    },
     "a canary of another release": Lie(
-        _edited(contents.OPENINGS, lambda rows: rows[0].update(canary="6f1f7d7e-0f5a-4d0e-9a51-2f6f4d7a9c12")),
-        "task.canary",
+        _changed(contents.OPENINGS, canary="6f1f7d7e-0f5a-4d0e-9a51-2f6f4d7a9c12"), "task.canary"
     ),
     "a provenance that was made up": Lie(
-        _edited(contents.OPENINGS, lambda rows: rows[0].update(provenance={"grammar": "kinder"})), "task.provenance"
+        _changed(contents.OPENINGS, provenance={"grammar": "kinder"}), "task.provenance"
     ),
-    "a release that leaves older leaves out": Lie(_late_log, "log.whole", "found 1"),
+    "a release that leaves older leaves out": Lie(_opened(first=lambda _: 1), "log.whole", "found 1"),
     # -- keys and checkpoints
     "a change of the key that the new key alone signed": Lie(_handed_over(lambda o: (NEW, NEW)), "key.signatures"),
     "a change of the key that the old key alone signed": Lie(
         _handed_over(lambda o: (o.signer, o.signer)), "key.signatures"
     ),
     "a change of the key that stands elsewhere": Lie(_handed_over(lambda o: (o.signer, NEW), size=3), "key.names"),
+    "a change of the key of another log": Lie(_handed_over_by(name="other.example/log"), "key.names"),
+    "a change of a key that was not the log's": Lie(_handed_over_by(THIRD), "head.key"),
+    "a second change that begins at the first key": Lie(_handed_over_by(FIRST, THIRD, again=True), "key.order"),
+    "a key that signs without a change": Lie(_without_statement, "head.key", "log/checkpoints/11"),
+    "a new key that signs too early": Lie(_new_key_too_early, "head.key"),
+    "a head that two keys signed": Lie(_signed_by_both, "head.key", "log/checkpoint: the signatures"),
     "a key that returns": Lie(_returning_key, "key.order"),
     "an old key that signs on": Lie(_old_key_signs_on, "head.key"),
     "a checkpoint of another fork": Lie(_other_checkpoint, "checkpoint.root"),
+    # -- leaves and files
+    "a leaf in other bytes of the same JSON": Lie(
+        _logged(lambda operator: json.dumps(json.loads(operator.leaves[0])).encode()), "statements", "leaf 15"
+    ),
+    **{
+        f"a leaf that is no statement: {data[:9]!r}": Lie(_logged(lambda _, data=data: data), "statements", "leaf 15")
+        for data in (b"", b"{}", b"\xff", b"[" * 4000, b'{"a":NaN}', b'{"a":1,"a":1}', b'"\\ud800"')
+    },
+    "leaves in another order": Lie(_leaves(lambda leaves: [*leaves[1::-1], *leaves[2:]]), "log.tiles"),
+    "a leaf that is left out": Lie(_leaves(lambda leaves: leaves[:-1]), "root"),
+    "a file that is not listed": Lie(
+        _passed_on(lambda folder: shutil.copy(folder / "manifest.json", folder / "log.vkey")), "file.listed", "log.vkey"
+    ),
+    "a flipped bit": Lie(_file(contents.TASKS, lambda data: turned(data, 800)), "file.digest"),
+    "a file that is cut short": Lie(_file(contents.RESULTS, lambda data: data[:-100]), "file.digest"),
     # -- time
     "a month made up in one second": Lie(_at(repeat(JUNE)), "doubt.time", "2027-06-01", WITNESSED),
     "a month made up afterwards": Lie(_at(_clock(JUNE, 60)), "doubt.time", "2027-06-01", WITNESSED),

@@ -121,36 +121,3 @@ def test_the_new_key_signs_nothing_before(half):
     half.sign_with(NEW)
     with pytest.raises(Refused, match="it signed nothing"):
         half.publish()
-
-
-# -- dishonest changes ------------------------------------------------------------------------------------------------
-
-
-def test_a_head_that_both_keys_signed_is_refused(month, both, old):
-    folder = month.play_across(NEW).retire()
-    path = folder / "log" / "checkpoint"
-    path.write_text(path.read_text() + old.sign(path.read_text().split("\n\n")[0] + "\n").split("\n\n")[1])
-    refused(audit(folder, both), "head.key", "log/checkpoint: the signatures", *both)
-
-
-def test_two_keys_without_a_statement_are_refused(half, both):
-    half.sign_with(NEW, careless=True)
-    refused(audit(half.retire(), both), "head.key", "log/checkpoints/11", both[1])
-
-
-def test_a_change_at_another_place_is_refused(half, both):
-    half.hand_over(NEW, statement(half, size=3), careless=True)
-    refused(audit(half.retire(), both), "key.names", "leaf 13: $.predicate.size", "3")
-
-
-def test_a_change_from_a_key_that_was_not_the_logs_is_refused(half, both, old):
-    half.hand_over(NEW, statement(half, old=THIRD), careless=True)
-    refused(audit(half.retire(), both), "head.key", THIRD.verifier.vkey)
-
-
-@pytest.mark.parametrize(("new", "place"), [("old", "leaf 16: $.predicate.new"), ("third", "leaf 16: $.predicate.old")])
-def test_a_second_change_goes_on_from_the_first_and_never_back(month, both, old, new, place):
-    month.play_across(NEW)
-    data = statement(month, new=old) if new == "old" else statement(month, old=old, new=THIRD)
-    month.hand_over(NEW, data, careless=True)
-    refused(audit(month.retire(), both), "key.order", place)

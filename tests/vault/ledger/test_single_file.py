@@ -15,7 +15,7 @@ from vault.ledger.audit.single_file import write
 from vault.ledger.audit.verify import audit
 
 from ..builders import RELEASE, VECTORS
-from .bad_releases import bad_release
+from .lies import LIES
 
 pytestmark = pytest.mark.slow
 
@@ -50,10 +50,10 @@ def test_it_says_of_a_good_release_what_the_modules_say(python):
     assert run(python, CHANGED, "--key", CHANGED.parent / "log.vkey").returncode == 0
 
 
-def test_it_shows_what_disagrees_beneath_the_step_that_failed(tmp_path):
-    folder, key = bad_release("flipped-bit", tmp_path / "bundle")
-    report = audit(folder, key.read_text().split())
-    said = run(ALONE, folder, "--key", key)
+def test_it_shows_what_disagrees_beneath_the_step_that_failed(month):
+    folder = LIES["a flipped bit"].play(month)
+    report = audit(folder, month.keys)
+    said = run(ALONE, folder, "--key", KEY)
     assert said.stdout.splitlines() == list(report.lines())
     assert [f"    {line}" for line in report.failed.evidence.lines()] == said.stdout.splitlines()[2:5]
 

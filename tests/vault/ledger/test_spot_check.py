@@ -3,14 +3,11 @@
 import hashlib
 import hmac
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from vault.ledger.audit.verify import audit
 from vault.ledger.statements.spot_check import is_chosen
-
-from ..builders import refused
 
 SEED, ROOT, TASK = bytes(range(32)), bytes(reversed(range(32))), "t-" + "a" * 16
 BYTES = st.binary(min_size=32, max_size=32)
@@ -66,23 +63,3 @@ def test_a_differing_verdict_is_a_doubt_and_fails_no_audit(month):
 
 def test_what_could_not_be_judged_again_is_reported(month):
     assert "0 were judged again and 1 could not be" in spot_check(checked(month, judged=0)).proved
-
-
-@pytest.mark.parametrize(
-    ("other", "rule"),
-    [
-        ({"judged": 0, "differed": 1}, "retire.counts"),
-        ({"judged": 2}, "retire.counts"),
-        ({"chosen": 2, "judged": 2}, "spot_check.chosen"),
-        ({"chosen": 0, "judged": 0}, "spot_check.chosen"),
-        ({"salt": "00" * 32}, "retire.spot_check"),
-        ({"seed": "00" * 32}, "retire.spot_check"),
-    ],
-)
-def test_counts_that_cannot_be_are_refused(month, other, rule):
-    refused(checked(month, **other), rule, "leaf 15: $.predicate.spot_check")
-
-
-def test_a_seed_that_nobody_promised_is_refused(month):
-    month.play().check()
-    refused(audit(month.retire(), month.keys), "retire.spot_check")
