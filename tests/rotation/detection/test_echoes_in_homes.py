@@ -35,7 +35,7 @@ from sandbox.runs import submission as submissions
 from vault.task.document import Task
 from vault.task.variant import assigned, filled
 
-from ..conftest import BEFORE, FIRST, Benchmark, NamedBox, document, submission
+from ..conftest import BEFORE, FIRST, Benchmark, NamedBox, OwnHome, document, submission
 
 pytestmark = pytest.mark.slow
 
@@ -150,17 +150,18 @@ HOSTED = submissions.endpoint(parse("https://agent.example.org/tasks"), submitte
 FREE = {name: {"from": [f"{name}{number}x" for number in range(SIZE)]} for name in ("folder", "noun", "code")}
 
 
-@pytest.fixture
-def varied(tmp_path: Path) -> Iterator[Benchmark]:
-    """Give a home in its first month whose tasks have three free parameters."""
-    made = Benchmark(tmp_path, f"sqlite:///{tmp_path / 'quarterturn.db'}")
-    for number, stratum in enumerate(stratum for stratum in made.spec.per_cohort for _ in range(5)):
+def _with_free_parameters(home: Benchmark) -> None:
+    for number, stratum in enumerate(stratum for stratum in home.spec.per_cohort for _ in range(5)):
         plain = document(number, stratum)
         goal = plain["goal"] + " Then {{folder}} {{noun}} {{code}}."
-        made.add(plain | {"goal": goal, "free": FREE}, f"s-{number}")
-    made.rotation.run(BEFORE)
-    yield made
-    made.engine.dispose()
+        home.add(plain | {"goal": goal, "free": FREE}, f"s-{number}")
+    home.rotation.run(BEFORE)
+
+
+@pytest.fixture
+def varied(own_home: OwnHome) -> Benchmark:
+    """Return a home in its first month whose tasks have three free parameters."""
+    return own_home(_with_free_parameters)[0]
 
 
 def numbers(home: Benchmark, task: str, name: str, month: Any) -> dict[str, int]:
