@@ -17,7 +17,7 @@ import pytest
 
 from grammars.draw import variants
 from grammars.draw.sample import sample
-from grammars.language.load import library, load
+from grammars.language.load import library
 from quarterturn.progress import NullProgress
 from quarterturn.runs.private_runs import AfterRun, RunPlayer
 from quarterturn.settings import RunSettings
@@ -35,6 +35,7 @@ from sandbox.runs import submission as submissions
 from vault.task.document import Task
 from vault.task.variant import assigned, filled
 
+from ...shipped import shipped
 from ..conftest import BEFORE, FIRST, Benchmark, NamedBox, OwnHome, document, submission
 
 pytestmark = pytest.mark.slow
@@ -81,7 +82,7 @@ class Drawn:
 def drawn() -> list[Drawn]:
     dice, made = Random(20261125), []
     for name in library():
-        draft = sample(load(name), dice)
+        draft = sample(shipped(name), dice)
         made.append(Drawn(Task.parse(draft.task), draft.provenance["solutions"][0]))
     return made
 
