@@ -22,9 +22,19 @@ from rotation.month.trait_quotas import demands
 from sandbox.servers.registry import SERVERS
 
 from ..sampling import sample
-from ..shipped import shipped
+from ..shipped import few_choices, shipped
 
 MONTHS = 12
+SMALL_SIZE = ("filesystem", "github", "postgres")
+SERVER_CASES = [
+    server if server in SMALL_SIZE else pytest.param(server, marks=pytest.mark.full) for server in library()
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _drawn_with_few_choices():
+    with few_choices():
+        yield
 
 
 def of_server(mix, server):
@@ -92,7 +102,7 @@ def known_to_everybody(grammars, server):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", sample([b"one", b"another"], keep=[b"one"]))
-@pytest.mark.parametrize("server", library())
+@pytest.mark.parametrize("server", SERVER_CASES)
 def test_in_a_year_no_skeleton_and_no_goal_comes_twice_no_stratum_runs_dry_and_all_cohorts_are_alike(server, seed):
     grammars, mix = {server: shipped(server)}, of_server(MCPBENCH.per_cohort, server)
     spec = SetSpec(server, mix)
