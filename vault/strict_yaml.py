@@ -72,13 +72,15 @@ def read(text: str, name: str) -> Any:
 def _refuse_traps(text: str) -> None:
     depth = 0
     for token in yaml.scan(text, Loader=_Safe):
-        if isinstance(token, yaml.AnchorToken | yaml.AliasToken | yaml.TagToken):
+        kind = type(token)
+        if kind in _TRAPS:
             raise yaml.MarkedYAMLError(problem="anchors, aliases and tags are refused", problem_mark=token.start_mark)
-        depth += isinstance(token, _BEGINS) - isinstance(token, _ENDS)
+        depth += _DEPTH.get(kind, 0)
         if depth > DEEPEST:
             raise yaml.MarkedYAMLError(problem=f"nested deeper than {DEEPEST}", problem_mark=token.start_mark)
 
 
+_TRAPS = {yaml.AnchorToken, yaml.AliasToken, yaml.TagToken}
 _BEGINS = (
     yaml.BlockMappingStartToken,
     yaml.BlockSequenceStartToken,
@@ -86,3 +88,5 @@ _BEGINS = (
     yaml.FlowSequenceStartToken,
 )
 _ENDS = (yaml.BlockEndToken, yaml.FlowMappingEndToken, yaml.FlowSequenceEndToken)
+_DEPTH = dict.fromkeys(_BEGINS, 1) | dict.fromkeys(_ENDS, -1)
+"""By how much each kind of token changes the depth; looked up by type, since a grammar has a hundred thousand."""

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from grammars.errors import Malformed
-from grammars.language.derivation import PREDEFINED, Derived, derive, names_of
+from grammars.language.derivation import PREDEFINED, Derived, derive
 from grammars.language.forms import Node, Repeat, names_in
 from grammars.language.grammar import FEWEST_MUTANTS, FEWEST_TOOLS, MOST_TOOLS, Grammar, Skeleton, Steps
 
@@ -50,19 +50,18 @@ def check_skeletons(
 
 def _check_names(derived: Derived) -> None:
     known = {naming.name for naming in derived.names} | set(derived.productions) | PREDEFINED
-    for naming in derived.names:
-        _all_known(derived, f"let or parameters, {naming.name}", names_of(naming.how), known)
     for part in derived.parts:
-        for field in ("constraints", "state", "solutions", "predicate", "mutants", "faults", "answer", "given"):
-            value = getattr(part, field)
-            _all_known(derived, field, names_in(value), known)
+        for name, used in part.names_of_own.items():
+            _all_known(derived, f"let or parameters, {name}", used, known)
+        for field, used in part.names_of_fields.items():
+            _all_known(derived, field, used, known)
     _all_known(derived, "max_steps", derived.template.max_steps.names, known)
     for text in (*derived.template.phrasings, *(production.phrase for production in derived.productions.values())):
         _all_known(derived, "phrasings", names_in(text), known)
 
 
 def _all_known(derived: Derived, field: str, used: Collection[str], known: Collection[str]) -> None:
-    if missing := sorted(set(used) - set(known)):
+    if missing := sorted(set(used).difference(known)):
         raise Malformed(f"{derived.where}: {field}: there is no name {missing[0]!r} in this skeleton")
 
 

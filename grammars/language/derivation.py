@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from grammars.errors import Malformed
 from grammars.language.expressions import Expression
-from grammars.language.forms import Node, names_in
+from grammars.language.forms import Node
 from grammars.language.free import FreePart, FreeRange
 from grammars.language.grammar import Grammar, Production, Skeleton, Steps, Template
 from grammars.language.ranges import Range
@@ -107,14 +107,17 @@ def derive(grammar: Grammar, skeleton: Skeleton) -> Derived:
             if name in own or name in productions or name in PREDEFINED:
                 raise Malformed(f"{where}: the name {name!r} is given twice; rename one of them")
             own[name] = how
+    needed = {name: names for part in parts for name, names in part.names_of_own.items()}
     constraints = [constraint for part in parts for constraint in part.constraints]
-    return Derived(skeleton, template, productions, tuple(_in_order(where, own, constraints)))
+    return Derived(skeleton, template, productions, tuple(_in_order(where, own, needed, constraints)))
 
 
-def _in_order(where: str, own: dict[str, Range | Node], constraints: list[Expression]) -> Iterator[Naming]:
-    waiting = {name: names_of(how) & set(own) for name, how in own.items()}
+def _in_order(
+    where: str, own: dict[str, Range | Node], needed: dict[str, frozenset[str]], constraints: list[Expression]
+) -> Iterator[Naming]:
+    waiting = {name: names.intersection(own) for name, names in needed.items()}
     while waiting:
-        ready = next((name for name, needed in waiting.items() if not needed & set(waiting)), None)
+        ready = next((name for name, names in waiting.items() if names.isdisjoint(waiting)), None)
         if ready is None:
             circle = ", ".join(sorted(waiting))
             raise Malformed(f"{where}: these names depend on each other in a circle: {circle}")
@@ -122,11 +125,6 @@ def _in_order(where: str, own: dict[str, Range | Node], constraints: list[Expres
         now = tuple(
             constraint
             for constraint in constraints
-            if ready in constraint.names and not constraint.names & set(waiting)
+            if ready in constraint.names and constraint.names.isdisjoint(waiting)
         )
         yield Naming(ready, own[ready], now)
-
-
-def names_of(how: Range | Node) -> frozenset[str]:
-    """Give the names that a range or a derived value depends on."""
-    return how.names if isinstance(how, Range) else names_in(how)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 from grammars.language.expressions import Expression
-from grammars.language.forms import Node
+from grammars.language.forms import Node, names_in
 from grammars.language.ranges import Leveled, Range
 
 Category = Literal["single-tool", "composition", "recovery"]
@@ -51,6 +52,21 @@ class Steps:
     faults: Node = ()
     answer: Node | None = None
     given: Node = ()
+
+    @cached_property
+    def names_of_own(self) -> dict[str, frozenset[str]]:
+        """For each parameter and each `let`, the names that its value depends on."""
+        own = {**self.parameters, **self.let}
+        return {name: how.names if isinstance(how, Range) else names_in(how) for name, how in own.items()}
+
+    @cached_property
+    def names_of_fields(self) -> dict[str, frozenset[str]]:
+        """For each other field, the names that it takes from the scope."""
+        return {name: names_in(getattr(self, name)) for name in FIELDS}
+
+
+FIELDS = ("constraints", "state", "solutions", "predicate", "mutants", "faults", "answer", "given")
+"""Of `Steps`, without its names."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ whole skeletons are in `grammars.language.checks`.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -93,9 +94,7 @@ def parse(
         Malformed: a file cannot be understood; the message names file, template and field.
     """
     documents = {name: _file(_read(text, name), name) for name, text in files.items()}
-    lists = _Lists(
-        {name: _dictionary(_read(text, name), f"dictionaries/{name}.yaml") for name, text in dictionaries.items()}
-    )
+    lists = _Lists({name: _dictionary_of(text, name) for name, text in dictionaries.items()})
     for name, document in documents.items():
         for key, entries in as_map(document.get("dictionaries"), f"{name}: dictionaries").items():
             lists[key] = _dictionary(entries, f"{name}: dictionaries.{key}")
@@ -150,6 +149,12 @@ def _file(document: Any, name: str) -> dict[str, Any]:
     if not isinstance(fields.get("grammar"), str):
         raise Malformed(f"{name}: a grammar file starts with `grammar: SERVER`")
     return fields
+
+
+@lru_cache(maxsize=256)
+def _dictionary_of(text: str, name: str) -> Sequence[Any]:
+    """Read the text of one dictionary; every grammar takes the same shipped ones."""
+    return _dictionary(_read(text, name), f"dictionaries/{name}.yaml")
 
 
 def _dictionary(entries: Any, where: str) -> Sequence[Any]:

@@ -29,7 +29,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from grammars.errors import Malformed
-from grammars.language.containment import composition
+from grammars.language.containment import Composition, composition
 from grammars.language.expressions import Scope
 from grammars.language.forms import Constant, Node, compile_value, fill, names_in
 
@@ -247,12 +247,11 @@ class Compose(Range):
 
     def draw(self, dice: Random, scope: Scope) -> Drawn:  # noqa: ARG002 - every range is drawn the same way
         """Draw a text."""
-        return Drawn(self._entry(dice.randrange(self._count)), math.log2(self._count))
+        return Drawn(self._every.text(dice.randrange(self._count)), math.log2(self._count))
 
     def values(self, dice: Random, scope: Scope) -> Iterator[str]:  # noqa: ARG002 - as `draw`
         """Draw many different ones at once, none of which contains another text that could be drawn."""
-        every = composition(self.parts)
-        return (text for text in map(self._entry, self._numbers(dice)) if not every.contains_another(text))
+        return (text for text in map(self._every.apart, self._numbers(dice)) if text is not None)
 
     def _numbers(self, dice: Random) -> Iterator[int]:
         """Draw different numbers, all of a few or some of many; only those that are asked for are drawn of many."""
@@ -267,16 +266,12 @@ class Compose(Range):
                 yield number
 
     @cached_property
+    def _every(self) -> Composition:
+        return composition(self.parts, self.sign)
+
+    @cached_property
     def _count(self) -> int:
         return math.prod(map(len, self.parts))
-
-    def _entry(self, number: int) -> str:
-        """Give the entry of a number: its digits, lowest first, are places in the dictionaries."""
-        entry = []
-        for part in self.parts:
-            number, place = divmod(number, len(part))
-            entry.append(part[place])
-        return self.sign.join(entry)
 
 
 def choose_from(spec: Any, where: str, dictionaries: Dictionaries, levels: Sequence[str]) -> Leveled:

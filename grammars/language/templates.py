@@ -97,6 +97,7 @@ class _Reader:
             for file, document in documents.items()
         }
         self.shared = next(self.productions[file] for file, document in documents.items() if "version" in document)
+        self._compiled: dict[tuple[str, tuple[Difficulty, ...]], Production] = {}
 
     def templates(self) -> dict[str, Template]:
         out: dict[str, Template] = {}
@@ -148,15 +149,19 @@ class _Reader:
         if name not in known:
             raise Malformed(f"{field}: there is no production {name!r}")
         where, spec = known[name]
+        if (shared := self._compiled.get((where, tuple(levels)))) is not None:
+            return shared
         spec = as_map(spec, where)
         only_known(spec, _PRODUCTION, f"{where}:")
         if not isinstance(spec.get("phrase", ""), str):
             raise Malformed(f"{where}: phrase: text is expected here")
         own = _levels(spec["difficulty"], f"{where}: difficulty") if "difficulty" in spec else DIFFICULTIES
         reach = [level for level in levels if level in own]
-        return Production(
+        production = Production(
             name, compile_text(spec.get("phrase", ""), f"{where}: phrase"), own, self._steps(spec, where, reach)
         )
+        self._compiled[where, tuple(levels)] = production
+        return production
 
     def _steps(self, spec: Mapping[str, Any], where: str, levels: Sequence[Difficulty]) -> Steps:
         return Steps(

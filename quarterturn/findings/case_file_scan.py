@@ -88,9 +88,4 @@ def _tests(tables: Mapping[str, ResultTable]) -> Iterator[tuple[str, CorrectedRe
 
 
 def _pool(cores: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(cores, mp_context=get_context("spawn"), initializer=_alone)
-
-
-def _alone() -> None:
-    """Keep a process to one core: as many are started as there are."""
-    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    return ProcessPoolExecutor(cores, mp_context=get_context("spawn"))

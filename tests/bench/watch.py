@@ -233,7 +233,6 @@ def sample(rounds: int, names: Sequence[str] = tuple(ALL)) -> dict[str, list[See
     work = [(name, number) for name in names for number in range(max(1, round(rounds * ALL[name].often)))]
     cores = len(os.sched_getaffinity(0))
     seen: dict[str, list[Seen]] = {name: [] for name in names}
-    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
     with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool:
         for (name, _), one in zip(work, pool.map(play_one, *zip(*work, strict=True)), strict=True):
             seen[name].append(one)

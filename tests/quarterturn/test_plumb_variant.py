@@ -9,16 +9,17 @@ from random import Random
 import pytest
 
 from grammars.draw.sample import sample
-from grammars.language.load import load
 from vault.task import variant
 from vault.task.document import Task
+
+from ..shipped import shipped
 
 KEY = variant.task_key(b"test-master-key", "t-aaaaaaaaaaaaaaaa")
 
 
 @pytest.fixture(scope="module")
 def task() -> Task:
-    document = sample(load("filesystem"), Random(4)).task
+    document = sample(shipped("filesystem"), Random(4)).task
     return Task.parse(document).keyed(variant.digest(KEY))
 
 
@@ -56,7 +57,7 @@ def test_another_key_than_the_one_committed_to_is_a_no_with_a_sentence(task, plu
 
 
 def test_a_task_without_a_key_was_served_as_its_base_to_everybody(plumb):
-    plain = Task.parse(sample(load("filesystem"), Random(4)).task)
+    plain = Task.parse(sample(shipped("filesystem"), Random(4)).task)
     assert json.loads(plumb({"task": plain.document}).out)["goal"] == plain.base().goal
 
 

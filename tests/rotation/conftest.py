@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -300,45 +299,62 @@ class Benchmark:
         return self.releases / month.release
 
 
-def made(home: Path, database: str, *, begun: bool) -> Benchmark:
-    """Make a benchmark with reviewed tasks for the first set and one more cohort, after its first turn or not."""
-    benchmark = Benchmark(home, database)
-    benchmark.stock(5)
-    if begun:
-        benchmark.rotation.run(BEFORE)
-    return benchmark
+OwnHome = Callable[..., tuple[Benchmark, Any]]
+Prepared = Callable[[Callable[[Benchmark], Any], SetSpec], tuple[Benchmark, Any]]
 
 
 @pytest.fixture(scope="session")
-def template() -> Iterator[Callable[..., Benchmark]]:
-    """Give benchmarks on SQLite that are made once and copied."""
+def prepared() -> Iterator[Prepared]:
+    """Return benchmarks on SQLite that a function has prepared once, with what it returned; tests take copies."""
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="quarterturn-rotation-") as folder:
+        known: dict[Callable[[Benchmark], Any], tuple[Benchmark, Any]] = {}
 
-        @cache
-        def give(*, begun: bool) -> Benchmark:
-            home = Path(folder, "begun" if begun else "stocked")
-            home.mkdir()
-            return made(home, f"sqlite:///{home / 'quarterturn.db'}", begun=begun)
+        def of(prepare: Callable[[Benchmark], Any], spec: SetSpec) -> tuple[Benchmark, Any]:
+            if prepare not in known:
+                home = Path(folder, str(len(known)))
+                home.mkdir()
+                benchmark = Benchmark(home, f"sqlite:///{home / 'quarterturn.db'}", spec)
+                known[prepare] = benchmark, prepare(benchmark)
+            return known[prepare]
 
-        yield give
-
-
-def _own(tmp_path: Path, backend: str, request: pytest.FixtureRequest, *, begun: bool) -> Iterator[Benchmark]:
-    if backend == "sqlite":
-        home = request.getfixturevalue("template")(begun=begun).copied(tmp_path)
-    else:
-        home = made(tmp_path, request.getfixturevalue("migrated"), begun=begun)
-    yield home
-    home.engine.dispose()
+        yield of
 
 
 @pytest.fixture
-def benchmark_home(tmp_path: Path, backend: str, request: pytest.FixtureRequest) -> Iterator[Benchmark]:
-    """Give a home with enough reviewed tasks for the first set and one more cohort."""
-    yield from _own(tmp_path, backend, request, begun=False)
+def own_home(tmp_path: Path, backend: str, request: pytest.FixtureRequest) -> Iterator[OwnHome]:
+    """Return a function that gives the test a benchmark of its own, prepared by a function, and what that returned."""
+    opened: list[Benchmark] = []
+
+    def make(prepare: Callable[[Benchmark], Any], spec: SetSpec = DEMO) -> tuple[Benchmark, Any]:
+        if backend == "sqlite":
+            benchmark, told = request.getfixturevalue("prepared")(prepare, spec)
+            opened.append(benchmark.copied(tmp_path))
+        else:
+            opened.append(Benchmark(tmp_path, request.getfixturevalue("migrated"), spec))
+            told = prepare(opened[-1])
+        return opened[-1], told
+
+    yield make
+    for home in opened:
+        home.engine.dispose()
+
+
+def _stocked(home: Benchmark) -> None:
+    home.stock(5)
+
+
+def begun(home: Benchmark) -> None:
+    home.stock(5)
+    home.rotation.run(BEFORE)
 
 
 @pytest.fixture
-def begun_home(tmp_path: Path, backend: str, request: pytest.FixtureRequest) -> Iterator[Benchmark]:
-    """Give such a home after its first turn."""
-    yield from _own(tmp_path, backend, request, begun=True)
+def benchmark_home(own_home: OwnHome) -> Benchmark:
+    """Return a home with enough reviewed tasks for the first set and one more cohort."""
+    return own_home(_stocked)[0]
+
+
+@pytest.fixture
+def begun_home(own_home: OwnHome) -> Benchmark:
+    """Return such a home after its first turn."""
+    return own_home(begun)[0]

@@ -12,10 +12,12 @@ from random import Random
 from typing import Any
 
 from grammars.draw.sample import sample
-from grammars.language.load import library, load
+from grammars.language.load import library
 from rotation.detection.tracing import Recipient, ServedTask
 from vault.task import variant
 from vault.task.document import Task, texts
+
+from ..shipped import shipped
 
 MONTHS = ("2026-09", "2026-10", "2026-11", "2026-12")
 SYNONYMS = {
@@ -48,7 +50,7 @@ class Shown:
 def drawn(dice: Random, tasks: int, submitters: int, months: Sequence[str] = MONTHS) -> list[Shown]:
     """Draw traceable tasks, server after server, each served to all submitters in each of the months."""
     recipients = [Recipient(f"submitter-{n}", month) for n in range(submitters) for month in months]
-    grammars = [load(name) for name in library()]
+    grammars = [shipped(name) for name in library()]
     out: list[Shown] = []
     while len(out) < tasks:
         task = Task.parse(sample(grammars[len(out) % len(grammars)], dice).task)

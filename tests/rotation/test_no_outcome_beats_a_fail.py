@@ -36,7 +36,7 @@ from sandbox.transcript import Transcript
 from sandbox.world.frozen import FrozenState
 from verifiers.language.verdict import Verdict
 
-from .conftest import FIRST, NamedBox, submission
+from .conftest import DEMO, FIRST, NamedBox, begun, submission
 
 pytestmark = pytest.mark.slow
 
@@ -307,8 +307,8 @@ BAD_DAY = [("submit", 0), ("claim", 0), ("serve", 0)]
 @example([("submit", 0), ("name", 1), ("claim", 0), ("cancel", 1), ("claim", 0), ("close", 0)])
 @example([*BAD_DAY, *[("engine", 0)] * 6, ("stop", 0), ("claim", 0), ("close", 0)])
 @example([*BAD_DAY, ("mistake", 0), ("claim", 0), ("machine", 0)])
-def test_nothing_that_happens_is_better_than_a_fail(template, tmp_path_factory, events):
-    home = template(begun=True).copied(tmp_path_factory.mktemp("month"))
+def test_nothing_that_happens_is_better_than_a_fail(prepared, tmp_path_factory, events):
+    home = prepared(begun, DEMO)[0].copied(tmp_path_factory.mktemp("month"))
     try:
         play(Month(home), events)
     finally:

@@ -10,7 +10,7 @@ import pytest
 
 from grammars.admission.duplicates import wording
 from grammars.admission.existing_tasks import TaskIndex
-from grammars.language.load import library, load
+from grammars.language.load import library
 from rotation.generation import dev_sets
 from rotation.generation.generate import MOST_TOLD
 from rotation.generation.make_up import make_up
@@ -22,8 +22,19 @@ from rotation.month.trait_quotas import demands
 from sandbox.servers.registry import SERVERS
 
 from ..sampling import sample
+from ..shipped import few_choices, shipped
 
 MONTHS = 12
+SMALL_SIZE = ("filesystem", "github", "postgres")
+SERVER_CASES = [
+    server if server in SMALL_SIZE else pytest.param(server, marks=pytest.mark.full) for server in library()
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _drawn_with_few_choices():
+    with few_choices():
+        yield
 
 
 def of_server(mix, server):
@@ -43,14 +54,14 @@ def drawn(grammars, mix, seed, used, *, each, around=None, demanded=MappingProxy
 
 
 @cache
-def shipped():
-    return {server: load(server) for server in library()}
+def every():
+    return {server: shipped(server) for server in library()}
 
 
 @cache
 def year_of_picks(start):
     """Choose the skeletons of the whole set for a year, without drawing the tasks; give each month's lots with them."""
-    grammars, used, months = shipped(), {draft.skeleton for draft in dev_sets.public(shipped())}, []
+    grammars, used, months = every(), {draft.skeleton for draft in dev_sets.public(every())}, []
     spare = MCPBENCH.reserve
     first = {stratum: COHORTS * count + spare.get(stratum, 0) for stratum, count in MCPBENCH.per_cohort.items()}
     for month in range(MONTHS + 1):
@@ -69,9 +80,9 @@ def month_seed(start, month):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", sample([b"one", b"another"], keep=[b"one"]))
 def test_in_every_month_of_a_year_half_needs_several_servers_and_three_in_ten_are_conditional(seed):
-    public = [draft.skeleton for draft in dev_sets.draw(shipped(), MCPBENCH)]
+    public = [draft.skeleton for draft in dev_sets.draw(every(), MCPBENCH)]
     for picked in (*(picked for _, picked in year_of_picks(seed)), public):
-        counted = make_up(picked, shipped())
+        counted = make_up(picked, every())
         assert counted.single_tool == 0.2 * counted.tasks
         assert counted.several_servers >= 0.5 * counted.tasks
         assert counted.conditional >= 0.3 * counted.tasks
@@ -81,7 +92,7 @@ def known_to_everybody(grammars, server):
     """Give the skeletons and the wordings of the server's part of every dev set."""
     tags, said = set(), {}
     for spec in SETS.values():
-        used, lots = set(), demands(spec.trait_quotas, shipped(), dev_sets.SEED)
+        used, lots = set(), demands(spec.trait_quotas, every(), dev_sets.SEED)
         mix = of_server(dict(sorted(spec.dev.items())), server)
         found = drawn(grammars, mix, dev_sets.SEED, used, each=1, demanded=lots)
         tags |= used
@@ -91,9 +102,9 @@ def known_to_everybody(grammars, server):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", sample([b"one", b"another"], keep=[b"one"]))
-@pytest.mark.parametrize("server", library())
+@pytest.mark.parametrize("server", SERVER_CASES)
 def test_in_a_year_no_skeleton_and_no_goal_comes_twice_no_stratum_runs_dry_and_all_cohorts_are_alike(server, seed):
-    grammars, mix = {server: load(server)}, of_server(MCPBENCH.per_cohort, server)
+    grammars, mix = {server: shipped(server)}, of_server(MCPBENCH.per_cohort, server)
     spec = SetSpec(server, mix)
     used, said = known_to_everybody(grammars, server)
     public, cohorts, goals, around = set(used), [], [*said], TaskIndex(said=said)
@@ -122,7 +133,7 @@ def test_the_benchmark_has_every_server_that_there_is():
 
 @pytest.mark.slow
 def test_a_stratum_leaves_the_scarcest_one_its_skeletons_while_it_has_as_many_of_its_own():
-    grammar = load("filesystem")
+    grammar = shipped("filesystem")
     easy, hard = Stratum("filesystem", "composition", "easy"), Stratum("filesystem", "composition", "hard")
     assert spared(grammar, hard, [easy, hard], ()) == set()  # there are more easy ones than hard ones alone
     assert spared(grammar, easy, [easy, hard], ()) == set()

@@ -10,12 +10,13 @@ import pytest
 from grammars.admission.duplicates import THRESHOLD, Neighbours, Sketch, wording
 from grammars.draw.sample import draw
 from grammars.language.derivation import skeletons
-from grammars.language.load import load
+
+from ...shipped import shipped
 
 
 @pytest.fixture(scope="module")
 def task():
-    grammar = load("sqlite")
+    grammar = shipped("sqlite")
     skeleton = next(one for one in skeletons(grammar) if one.template == "archive")
     return draw(grammar, skeleton, "medium", Random(5)).draft.task
 

@@ -17,7 +17,7 @@ import pytest
 
 from grammars.draw import variants
 from grammars.draw.sample import sample
-from grammars.language.load import library, load
+from grammars.language.load import library
 from quarterturn.progress import NullProgress
 from quarterturn.runs.private_runs import AfterRun, RunPlayer
 from quarterturn.settings import RunSettings
@@ -35,7 +35,8 @@ from sandbox.runs import submission as submissions
 from vault.task.document import Task
 from vault.task.variant import assigned, filled
 
-from ..conftest import BEFORE, FIRST, Benchmark, NamedBox, document, submission
+from ...shipped import shipped
+from ..conftest import BEFORE, FIRST, Benchmark, NamedBox, OwnHome, document, submission
 
 pytestmark = pytest.mark.slow
 
@@ -81,7 +82,7 @@ class Drawn:
 def drawn() -> list[Drawn]:
     dice, made = Random(20261125), []
     for name in library():
-        draft = sample(load(name), dice)
+        draft = sample(shipped(name), dice)
         made.append(Drawn(Task.parse(draft.task), draft.provenance["solutions"][0]))
     return made
 
@@ -150,17 +151,18 @@ HOSTED = submissions.endpoint(parse("https://agent.example.org/tasks"), submitte
 FREE = {name: {"from": [f"{name}{number}x" for number in range(SIZE)]} for name in ("folder", "noun", "code")}
 
 
-@pytest.fixture
-def varied(tmp_path: Path) -> Iterator[Benchmark]:
-    """Give a home in its first month whose tasks have three free parameters."""
-    made = Benchmark(tmp_path, f"sqlite:///{tmp_path / 'quarterturn.db'}")
-    for number, stratum in enumerate(stratum for stratum in made.spec.per_cohort for _ in range(5)):
+def _with_free_parameters(home: Benchmark) -> None:
+    for number, stratum in enumerate(stratum for stratum in home.spec.per_cohort for _ in range(5)):
         plain = document(number, stratum)
         goal = plain["goal"] + " Then {{folder}} {{noun}} {{code}}."
-        made.add(plain | {"goal": goal, "free": FREE}, f"s-{number}")
-    made.rotation.run(BEFORE)
-    yield made
-    made.engine.dispose()
+        home.add(plain | {"goal": goal, "free": FREE}, f"s-{number}")
+    home.rotation.run(BEFORE)
+
+
+@pytest.fixture
+def varied(own_home: OwnHome) -> Benchmark:
+    """Return a home in its first month whose tasks have three free parameters."""
+    return own_home(_with_free_parameters)[0]
 
 
 def numbers(home: Benchmark, task: str, name: str, month: Any) -> dict[str, int]:

@@ -1,7 +1,6 @@
 """End-to-end test of tracing: variants served, a run named, and an audit that checks the keys; no worlds."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,7 @@ from vault.task import variant
 from vault.task.document import Task
 from vault.task.lifecycle import TaskState
 
-from ..conftest import BEFORE, FIRST, Benchmark, document
+from ..conftest import BEFORE, FIRST, Benchmark, OwnHome, document
 
 pytestmark = pytest.mark.slow
 
@@ -24,17 +23,19 @@ def wide(number: int) -> dict[str, dict[str, list[str]]]:
     return {name: {"from": [f"{name}-{number}-{n}" for n in range(256)]} for name in NAMES}
 
 
-@pytest.fixture
-def month(tmp_path: Path) -> Benchmark:
-    """Give a home whose first set is live; a task of each stratum and cohort is traceable."""
-    home = Benchmark(tmp_path, f"sqlite:///{tmp_path}/rows.db")
+def _every_second_one_traceable(home: Benchmark) -> None:
     for number in range(5 * len(DEMO.per_cohort)):
         plain = document(number, list(DEMO.per_cohort)[number % len(DEMO.per_cohort)])
         goal = f"Take number {number} out of the folder {{{{folder}}}} into {{{{target}}}}, as {{{{output}}}}."
         free = {"free": wide(number), "goal": goal} if number % 2 else {}
         home.add(plain | free, f"s-{number}")
     home.rotation.run(BEFORE)
-    return home
+
+
+@pytest.fixture
+def month(own_home: OwnHome) -> Benchmark:
+    """Return a home whose first set is live; a task of each stratum and cohort is traceable."""
+    return own_home(_every_second_one_traceable)[0]
 
 
 def served(home: Benchmark, name: str) -> tuple[OpenRun, dict[str, Task]]:

@@ -1,7 +1,7 @@
 """Tests of scanning real runs in a real database: who was exposed to what, and which findings become rows."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from sandbox.endpoint.address import parse
 from sandbox.runs import submission as submissions
 from verifiers.language.verdict import Verdict
 
-from ..conftest import BEFORE, FIRST, Benchmark, NamedBox
+from ..conftest import BEFORE, DEMO, FIRST, Benchmark, NamedBox, Prepared, begun
 
 pytestmark = pytest.mark.slow
 
@@ -51,8 +51,8 @@ def gap(table, rotation):
 
 
 @pytest.fixture(scope="module")
-def two_months(template: Callable[..., Benchmark], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Benchmark]:
-    home = template(begun=True).copied(tmp_path_factory.mktemp("two-months"))
+def two_months(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Benchmark]:
+    home = prepared(begun, DEMO)[0].copied(tmp_path_factory.mktemp("two-months"))
     for name in PEERS:
         home.play(name, 0.5)
     home.rotation.run(FIRST)

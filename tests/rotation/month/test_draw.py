@@ -7,12 +7,13 @@ import pytest
 
 from grammars.errors import Exhausted
 from grammars.language.grammar import Draft
-from grammars.language.load import load
 from rotation.errors import NotFound
 from rotation.month.draw import drafts
 from rotation.month.sets import Stratum
 
-GRAMMARS = {"filesystem": load("filesystem")}
+from ...shipped import shipped
+
+GRAMMARS = {"filesystem": shipped("filesystem")}
 EASY = Stratum("filesystem", "single-tool", "easy")
 MEDIUM = Stratum("filesystem", "composition", "medium")
 SEED = bytes(range(32))

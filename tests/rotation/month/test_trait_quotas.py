@@ -4,15 +4,16 @@ from collections import Counter
 
 import pytest
 
-from grammars.language.load import load
 from grammars.language.traits import traits
 from rotation.errors import Malformed, Refused
 from rotation.month.set_file import parse
 from rotation.month.sets import MCPBENCH, SetSpec, Stratum, TraitQuota
 from rotation.month.trait_quotas import demands, eligible
 
+from ...shipped import shipped
+
 SERVERS = ("filesystem", "git", "github", "sqlite")
-GRAMMARS = {server: load(server) for server in SERVERS}
+GRAMMARS = {server: shipped(server) for server in SERVERS}
 TRAITS = {name: has for grammar in GRAMMARS.values() for name, has in traits(grammar).items()}
 HARD = tuple(Stratum(server, "composition", "hard") for server in SERVERS)
 SEED = bytes(32)

@@ -3,9 +3,7 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -25,21 +23,22 @@ from vault.store.public_log import PublicLog
 from vault.task.lifecycle import TaskState
 from verifiers.language.verdict import Verdict
 
-from ..conftest import BEFORE, FIRST, Benchmark, Killed, NamedBox, killed, played, submission
+from ..conftest import BEFORE, FIRST, Benchmark, Killed, NamedBox, OwnHome, killed, played, submission
 
 pytestmark = pytest.mark.slow
 
 LEFT = AttemptFacts(Stage.FROZEN, ended="answered", upstream="down")
 
 
+def _with_spares(home: Benchmark) -> None:
+    home.stock(6)
+    home.rotation.run(BEFORE)
+
+
 @pytest.fixture
-def home(tmp_path: Path, migrated: str) -> Iterator[Benchmark]:
-    """Give a home whose first set is live, with two spare tasks of each stratum in the reserve."""
-    made = Benchmark(tmp_path, migrated, replace(DEMO, reserve=dict.fromkeys(DEMO.per_cohort, 2)))
-    made.stock(6)
-    made.rotation.run(BEFORE)
-    yield made
-    made.engine.dispose()
+def home(own_home: OwnHome) -> Benchmark:
+    """Return a home whose first set is live, with two spare tasks of each stratum in the reserve."""
+    return own_home(_with_spares, replace(DEMO, reserve=dict.fromkeys(DEMO.per_cohort, 2)))[0]
 
 
 def only(run: OpenRun, task: str) -> OpenRun:

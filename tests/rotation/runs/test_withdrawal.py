@@ -1,7 +1,6 @@
 """Tests of withdrawn tasks: what replaces them, what of them is opened, and a kill at any step."""
 
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -20,21 +19,22 @@ from vault.ledger.statements.results import figures
 from vault.task.lifecycle import TaskState
 
 from ...broken import EVIDENCE
-from ..conftest import BEFORE, FIRST, Benchmark, Killed, NamedBox, document, killed, submission
+from ..conftest import BEFORE, FIRST, Benchmark, Killed, NamedBox, OwnHome, document, killed, submission
 
 pytestmark = pytest.mark.slow
 
 WITH_RESERVE = replace(DEMO, reserve=dict.fromkeys(DEMO.per_cohort, 2))
 
 
+def _with_spares(home: Benchmark) -> None:
+    home.stock(5)
+    home.rotation.run(BEFORE)
+
+
 @pytest.fixture
-def home(tmp_path: Path, migrated: str) -> Iterator[Benchmark]:
-    """Give a home whose first set is live, with one spare task of each stratum."""
-    made = Benchmark(tmp_path, migrated, WITH_RESERVE)
-    made.stock(5)
-    made.rotation.run(BEFORE)
-    yield made
-    made.engine.dispose()
+def home(own_home: OwnHome) -> Benchmark:
+    """Return a home whose first set is live, with one spare task of each stratum."""
+    return own_home(_with_spares, WITH_RESERVE)[0]
 
 
 def members(home: Benchmark, place: int = 0) -> tuple[str, ...]:

@@ -1,9 +1,7 @@
 """Tests of the draw seeds that retirements open: when, which, once, and not while a task of the draw is private."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +16,7 @@ from vault.ledger.statements.leaf import Statement
 from vault.task.document import Task
 from vault.task.lifecycle import TaskState
 
-from ..conftest import BEFORE, FIRST, Benchmark, Killed, document, killed
+from ..conftest import BEFORE, FIRST, Benchmark, Killed, OwnHome, document, killed
 
 pytestmark = pytest.mark.slow
 
@@ -27,14 +25,18 @@ LAST = 0xF0  # the first byte of the commitments of tasks that enter last
 FIRST_DRAW = FIRST.plus(COHORTS)  # when the first cohort retires that was drawn from a promised seed
 
 
-@pytest.fixture
-def reserve_home(tmp_path: Path, migrated: str) -> Iterator[Benchmark]:
-    """Give a home whose first set is live, with one spare task of each stratum and no other task."""
-    home = Benchmark(tmp_path, migrated, replace(DEMO, reserve=dict.fromkeys(DEMO.per_cohort, 1)))
+WITH_RESERVE = replace(DEMO, reserve=dict.fromkeys(DEMO.per_cohort, 1))
+
+
+def _with_spares(home: Benchmark) -> None:
     home.stock(COHORTS + 1)
     home.rotation.run(BEFORE)
-    yield home
-    home.engine.dispose()
+
+
+@pytest.fixture
+def reserve_home(own_home: OwnHome) -> Benchmark:
+    """Return a home whose first set is live, with one spare task of each stratum and no other task."""
+    return own_home(_with_spares, WITH_RESERVE)[0]
 
 
 def turn(home: Benchmark, month: Month, stock: int = 1) -> None:
@@ -145,18 +147,20 @@ def supply(home: Benchmark, each: int = 1, *, but: Stratum | None = None, drawn_
             add(home, stratum, drawn_for=drawn_for)
 
 
-@pytest.fixture
-def spare_home(tmp_path: Path, migrated: str) -> Iterator[tuple[Benchmark, str]]:
-    """Give a home before the turn at which the first promised draw would be opened, and a spare task of that draw."""
-    home = Benchmark(tmp_path, migrated, replace(DEMO, reserve=dict.fromkeys(DEMO.per_cohort, 1)))
+def _before_the_first_opening(home: Benchmark) -> str:
     supply(home, COHORTS)
     home.rotation.run(BEFORE)
     spare = add(home, SPARED, last=True, drawn_for=FIRST)
     for number in range(COHORTS):
         supply(home, drawn_for=FIRST.plus(number))
         turn(home, FIRST.plus(number), stock=0)
-    yield home, spare
-    home.engine.dispose()
+    return spare
+
+
+@pytest.fixture
+def spare_home(own_home: OwnHome) -> tuple[Benchmark, str]:
+    """Return a home before the turn that would open the first promised draw, and a spare task of that draw."""
+    return own_home(_before_the_first_opening, WITH_RESERVE)
 
 
 @pytest.mark.parametrize("withdrawn", [False, True])

@@ -12,7 +12,6 @@ import pytest
 
 from grammars.draw.sample import sample
 from grammars.draw.variants import base
-from grammars.language.load import load
 from sandbox.boxes.box import ResourceLimits
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.memory_box import MemoryBox
@@ -25,6 +24,7 @@ from verifiers.tree import DIRECTORY, FileTree, Node
 
 from ...frozen import content
 from ...patience import PATIENCE
+from ...shipped import shipped
 
 FILES = SERVERS["filesystem"]
 STATELESS = [name for name, server in SERVERS.items() if server.stateless]
@@ -117,7 +117,7 @@ def comparable(proved) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("server", STATELESS)
 def test_a_kept_world_gives_the_verdicts_evidence_and_results_of_a_fresh_one(server):
-    drafts = [base(sample(load(server), Random(seed))) for seed in range(3)]
+    drafts = [base(sample(shipped(server), Random(seed))) for seed in range(3)]
     kept = BoxProver(BwrapBox())
     for draft in (*drafts, drafts[0]):
         solution = draft.provenance["solutions"][0]

@@ -8,7 +8,6 @@ from random import Random
 import pytest
 
 from grammars.draw.sample import sample
-from grammars.language.load import load
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.judge import JUDGING, JudgeFailed
 from sandbox.results.outcome import TaskRun
@@ -19,6 +18,7 @@ from sandbox.servers.registry import wire_name
 from vault.task.document import Task
 from vault.task.variant import filled
 
+from ...shipped import shipped
 from ..builders import Hands, a_task, an_agent, in_memory
 
 FREE = {"colour": ("heliotrope", "burnt umber", "sea-green"), "tray": ("north", "south")}
@@ -26,7 +26,7 @@ FREE = {"colour": ("heliotrope", "burnt umber", "sea-green"), "tray": ("north", 
 
 @pytest.mark.box
 def test_a_memorised_solution_of_another_s_variant_is_said_to_real_servers(tmp_path):
-    draft = sample(load("filesystem"), Random(11))
+    draft = sample(shipped("filesystem"), Random(11))
     task, solution = Task.parse(draft.task), draft.provenance["solutions"][0]
     mine, theirs = ({name: choices[place] for name, choices in task.free.items()} for place in (1, 2))
     memorised = filled({"calls": solution["calls"], "answer": solution["answer"]}, theirs)
