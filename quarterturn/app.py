@@ -569,7 +569,7 @@ class Application:
         """What a new draft must differ from."""
         from rotation.generation.known_tasks import KnownTasks
 
-        return KnownTasks(self.vault, self.months, self.drafts, self.grammars, self.spec)
+        return KnownTasks(self.vault, self.months, self.drafts, lambda: self.grammars, self.spec)
 
     @cached_property
     def replenishment(self) -> Replenishment:

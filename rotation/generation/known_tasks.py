@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from grammars.admission.duplicates import Sketch, wording
@@ -31,18 +31,23 @@ class KnownTasks:
         vault: the sealed tasks; it computes the tags.
         months: the cohorts, with the tags of their skeletons.
         drafts: the store with the sketches and wordings of all tasks.
-        shipped: the shipped grammars, from which the dev sets are drawn.
+        shipped: returns the shipped grammars, from which the dev sets are drawn; they take seconds to load.
         spec: the home's set, with a dev set of its own.
     """
 
     def __init__(
-        self, vault: Vault, months: MonthStore, drafts: Drafts, shipped: Mapping[str, Grammar], spec: SetSpec
+        self,
+        vault: Vault,
+        months: MonthStore,
+        drafts: Drafts,
+        shipped: Callable[[], Mapping[str, Grammar]],
+        spec: SetSpec,
     ) -> None:
         self._vault, self._months, self._drafts, self._shipped, self._spec = vault, months, drafts, shipped, spec
 
     def index(self, *, who: str) -> TaskIndex:
         """Give what a new draft must differ from: every task of the home, and the dev sets."""
-        public = dev_sets.public(self._shipped, self._spec)
+        public = dev_sets.public(self._shipped(), self._spec)
         sketches = {draft.id: Sketch.of(draft.task) for draft in public}
         return TaskIndex(
             sketches | self._drafts.sketches(who=who, why="look for near-duplicates"),
@@ -54,13 +59,13 @@ class KnownTasks:
 
     def spent(self) -> set[str]:
         """Give the tags of the skeletons from which nothing may enter any more."""
-        public = {self._tag(draft.skeleton) for draft in dev_sets.public(self._shipped, self._spec)}
+        public = {self._tag(draft.skeleton) for draft in dev_sets.public(self._shipped(), self._spec)}
         return {*self._months.taken(), *self._months.seen(), *public}
 
     def used(self, grammar: Grammar) -> UsedSkeletons:
         """Turn the home's tags back into the ids of a grammar's skeletons."""
         live, seen = self._months.taken(), self._months.seen()
-        public = {draft.skeleton for draft in dev_sets.public(self._shipped, self._spec)}
+        public = {draft.skeleton for draft in dev_sets.public(self._shipped(), self._spec)}
         tags = {skeleton.id: self._tag(skeleton.id) for skeleton in skeletons(grammar)}
         return UsedSkeletons(
             frozenset(name for name, tag in tags.items() if tag in live),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import shutil
 import tempfile
@@ -25,9 +26,11 @@ from rotation.month import sets
 from rotation.month.sets import DEMO, SetSpec, Stratum
 from sandbox.servers.registry import SERVERS
 from vault import database as db
+from vault.file_lock import locked
 from vault.task.document import Task
 
 from ..broken import SOLUTION
+from ..patience import PATIENCE
 from ..postgres import Server
 
 MONTH = "2026-12"
@@ -216,23 +219,34 @@ def tmp_path(memory: Path) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def templates(memory: Path) -> Path:
-    """Give the folder of prepared homes, each made once and copied."""
-    (memory / "homes").mkdir()
-    return memory / "homes"
+def templates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of prepared homes; the workers of a run share it, so that each is made once, and copied."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "homes"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def made_once(path: Path, write: Callable[[Path], object]) -> Path:
+    """Write a file or folder that workers share, in memory first, unless another worker has; others wait for it."""
+    with locked(path.with_name(f"{path.name}.lock"), PATIENCE, "preparing what tests copy"):
+        if not path.exists():
+            with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+                write(Path(folder) / path.name)
+                shutil.move(Path(folder) / path.name, path.with_name(f"{path.name}.part"))
+            path.with_name(f"{path.name}.part").rename(path)
+    return path
 
 
 def copy_of(templates: Path, name: str, to: Path, **how: Any) -> Path:
-    """Give a test its own copy of a home of a kind; each kind is made once."""
-    if not (templates / name).exists():
-        make(templates / name, **how)
-    return Path(shutil.copytree(templates / name, to))
+    """Return a test's own copy of a home of a kind; each kind is made once."""
+    return Path(shutil.copytree(made_once(templates / name, lambda folder: make(folder, **how)), to))
 
 
 @contextmanager
 def copied_rows(server: Server, templates: Path, name: str, to: Path, **how: Any) -> Iterator[Path]:
     """Give a copy of such a home whose rows are in a database of its own on the server."""
-    kind = f"{name}-on-postgresql"
+    kind = f"{name}-on-{server.folder.name}"
     if not (templates / kind).exists():
         how["database"] = DatabaseSettings(url=server.make())
     copy = copy_of(templates, kind, to, **how)

@@ -24,7 +24,7 @@ LOCKED = f"put the key ring's passphrase into {PASSPHRASE}, and its file back if
 Check = Callable[[Application], CheckResult]
 
 
-def check(folder: Path, database: str | None, passphrase: bytes | None) -> dict[str, CheckResult]:
+def check(folder: Path, database: str | None = None, passphrase: bytes | None = None) -> dict[str, CheckResult]:
     """Check a home; where there is none, that is the one finding.
 
     `database` is an address that wins over the home's settings, or None; without the passphrase less can be said.

@@ -21,7 +21,7 @@ from quarterturn.approvals.request import STANDS, ApprovalRequest
 from quarterturn.approvals.signatures import NAMESPACE
 from quarterturn.approvals.tables import ApprovalRow
 from quarterturn.cli.daily.approval import rules_lines
-from quarterturn.cli.setup import doctor_checks
+from quarterturn.cli.setup import home_checks
 from quarterturn.errors import Malformed, NotAllowed, NotFound, Refused, Unapproved
 from quarterturn.settings import ApprovalSettings, LedgerSettings
 from quarterturn.wall_clock import now
@@ -220,7 +220,7 @@ def test_an_action_without_a_rule_leaves_no_request(home, opened):
     house = opened(home)
     house.approvals.require(*EXPORT)
     assert house.vault.access_log() == []
-    assert doctor_checks.machine(home).data["approvals"] == {
+    assert home_checks.check(home)["approvals"].as_json() == {
         "ok": False,
         "level": "advice",
         "detail": "nothing takes two maintainers: one person may do everything",
@@ -364,7 +364,7 @@ def test_the_clock_says_that_it_waits_and_turns_once_they_have_signed(stocked, o
     with transaction(house.engine) as session:
         told = str(session.connection().exec_driver_sql("SELECT content FROM quarterturn_notice").all())
     assert one.id in told
-    assert one.id in doctor_checks.machine(stocked).data["clock"]["detail"]
+    assert one.id in home_checks.check(stocked)["clock"].detail
     sign(house, one, "ada", "bob")
     house.monthly_clock.look()
     assert house.months.turn(FIRST).finished
@@ -385,7 +385,7 @@ def test_changed_rules_are_refused_until_two_of_the_old_ones_sign(stocked, opene
             refused()
     for refused in (("turn", "plan"), ("serve", "--port", "0"), ("worker",)):
         assert say(*refused, "--home", stocked).code == 4
-    assert "policy differ" in doctor_checks.machine(stocked).data["approvals"]["detail"]
+    assert "policy differ" in home_checks.check(stocked)["approvals"].detail
     listed = say("approval", "list", "--home", stocked)
     assert "2 of ada, bob sign for: activate, export, policy, withdraw" in listed.out
     (one,) = [one for one in changed.approvals.requests() if one.action == "policy"]

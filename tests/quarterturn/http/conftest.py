@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ from quarterturn.app import Application
 from quarterturn.runs.local_executor import LocalExecutor
 from quarterturn.settings import ServiceSettings
 from rotation.calendar import Month
-from rotation.generation.grammars import shipped_grammars
+from rotation.generation.grammars import shipped_among
+from rotation.month.sets import DEMO
 from sandbox.results.outcome import TaskRun
 from sandbox.runs import submission as submissions
 from sandbox.transcript import CallRecord, Transcript
@@ -35,6 +37,7 @@ from verifiers.language.verdict import Evidence, Verdict
 
 from ...patience import PATIENCE
 from ...serving import serve as serve_tasks
+from ..conftest import made_once
 
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 QUARTERTURN = Path(sys.prefix) / "bin" / "quarterturn"
@@ -112,15 +115,17 @@ def serve() -> Callable[..., Any]:
 
 
 def with_dev_set(home: Path, templates: Path) -> Path:
-    """Give a home the dev set's file, which is drawn once for all of them."""
-    kept = templates / "dev.json"
-    house = Application(home, None)
-    if not kept.exists():
-        kept.write_bytes(public_view.dev_set(house.spec, shipped_grammars, house.known_tasks.count_unpublished, kept))
-    house.places.view.mkdir(parents=True, exist_ok=True)
-    shutil.copy(kept, house.places.view / public_view.DEV)
-    house.close()
+    """Copy the dev set's file, which is drawn once, into a home, and return the home."""
+    view = Application(home, None).places.view
+    view.mkdir(parents=True, exist_ok=True)
+    shutil.copy(made_once(templates / public_view.DEV, draw_dev_set), view)
     return home
+
+
+def draw_dev_set(file: Path) -> None:
+    """Write the dev set's file of the set that prepared homes have, of which no task is private."""
+    shipped = partial(shipped_among, DEMO.dev_servers)
+    file.write_bytes(public_view.dev_set(DEMO, shipped, lambda _: 0, file))
 
 
 @pytest.fixture
@@ -163,18 +168,17 @@ def played() -> Callable[..., int]:
 
 
 def turned_from(live: Path, templates: Path) -> Path:
-    """Make a home whose first month has ended, with one run and the sunset cohort released."""
-    if not (templates / "turned").exists():
-        home = with_dev_set(live, templates)
-        house = Application(home, None, lambda: NOW)
-        play(house, 12, says="what the agent said")
-        house.rotation.run(Month.parse("2026-12"))
-        house.refresh_public_view()
-        house.close()
-        shutil.copytree(home, templates / "turned")
-        return home
+    """Turn a home's first month, with one run and the sunset cohort released; it is done once, and copied."""
+
+    def turn(folder: Path) -> None:
+        with closing(Application(Path(shutil.copytree(live, folder)), None, lambda: NOW)) as house:
+            play(house, 12, says="what the agent said")
+            house.rotation.run(Month.parse("2026-12"))
+            house.refresh_public_view()
+
+    turned = made_once(templates / "turned", turn)
     shutil.rmtree(live)
-    return Path(shutil.copytree(templates / "turned", live))
+    return Path(shutil.copytree(turned, live))
 
 
 @pytest.fixture

@@ -48,21 +48,21 @@ REVOKE = "DELETE /admin/tokens/{number}"
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("who", [None, *ROLES])
-def test_no_request_is_answered_with_anything_that_is_not_described(live, serve, who):
+def test_no_request_is_answered_with_anything_that_is_not_described(live, serve):
     with serve(live, limits={"requests_per_minute": 10**9}) as site:
         schema = schemathesis.openapi.from_asgi("/openapi.json", site.client.app)
-        headers = {"authorization": f"Bearer {site.tokens[who]}"} if who else {}
-        own = next((token.id for token in site.house.accounts.list() if token.account == who), None)
+        own = {str(token.id) for token in site.house.accounts.list()}
         asked: Counter[str] = Counter()
         for result in schema.get_all_operations():
-            ask_anything(result.ok(), headers, own, asked)
+            ask_anything(site, result.ok(), own, asked)
         assert min(asked.values()) >= 1
         assert len(asked) > 30
-        assert who is None or site.house.accounts.caller(site.tokens[who]), "the token was revoked on the way"
+        assert all(site.house.accounts.caller(site.tokens[role]) for role in ROLES), "a token was revoked on the way"
 
 
-def ask_anything(operation, headers, own, asked):
+def ask_anything(site, operation, own, asked):
+    """Send each generated request as nobody and as every role: making it takes longer than answering it."""
+
     @settings(
         max_examples=EXAMPLES,
         deadline=None,
@@ -73,12 +73,14 @@ def ask_anything(operation, headers, own, asked):
     )
     @given(case=operation.as_strategy())
     def ask(case):
-        assume(not (operation.label == REVOKE and case.path_parameters["number"] == own))
-        answer = case.call(headers=headers)
-        refused = answer.status_code == 422 and answer.json()["field"] in BEYOND.get(operation.label, ())
-        case.validate_response(answer, checks=CHECKS if refused else [*CHECKS, positive_data_acceptance])
-        if answer.status_code >= 400:
-            assert str(answer.status_code) in operation.definition.raw["responses"], "the description names it"
+        assume(not (operation.label == REVOKE and str(case.path_parameters["number"]) in own))
+        for who in (None, *ROLES):
+            headers = {"authorization": f"Bearer {site.tokens[who]}"} if who else {}
+            answer = case.call(headers=headers)
+            refused = answer.status_code == 422 and answer.json()["field"] in BEYOND.get(operation.label, ())
+            case.validate_response(answer, checks=CHECKS if refused else [*CHECKS, positive_data_acceptance])
+            if answer.status_code >= 400:
+                assert str(answer.status_code) in operation.definition.raw["responses"], "the description names it"
         asked[operation.label] += 1
 
     ask()

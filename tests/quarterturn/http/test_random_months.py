@@ -48,6 +48,8 @@ from ...patience import PATIENCE
 from ..conftest import copy_of, written
 from .conftest import NOW, Box, outcome, served, with_dev_set
 
+pytestmark = pytest.mark.slow
+
 TURNS, MINE, MOST_WAITING, MOST_GONE = 2, 3, 4, 4
 OURS = {"turn", "interrupted", "not-now"}
 OF = {"ada": "ada", "eve": "ada", "bob": "bob"}  # accounts and their parties
@@ -327,8 +329,30 @@ class Months(RuleBasedStateMachine):
             return sorted(session.exec(select(ResultRow.run, ResultRow.task)).all())
 
 
-def one_that_has_everything(machine):
-    """A fixed sequence in which every kind of event happens, whatever hypothesis generates."""
+@pytest.fixture
+def homes(templates, tmp_path, monkeypatch):
+    """Give as many homes as are wanted, with a reserve and with tasks for two turns."""
+    monkeypatch.setitem(sets.SETS, "demo", replace(sets.DEMO, reserve=dict.fromkeys(sets.DEMO.per_cohort, 1), text=""))
+    monkeypatch.setattr(jobs, "RENEW", 10**6)  # who has stalled gives no sign
+    first = with_dev_set(
+        copy_of(templates, "eventful", tmp_path / "first", tasks=6 + MOST_GONE, live=True, write=telling), templates
+    )
+    return (shutil.copytree(first, tmp_path / f"{number}") for number in itertools.count())
+
+
+@pytest.fixture
+def machine(homes, monkeypatch):
+    """Return the model, with a home for each of its stories and nothing that a real box would do."""
+    monkeypatch.setattr(private_runs, "run_set", nothing_happens)
+    free = SimpleNamespace(playing=lambda *_: nullcontext())  # a stalled run keeps those of the other class waiting
+    monkeypatch.setattr(private_runs, "machine_lock", free)
+    monkeypatch.setattr(private_runs, "require_wall", lambda _box: None)  # there is no box to check
+    monkeypatch.setattr(private_runs, "require_smoke_test", lambda *_, **__: None)  # and no program
+    monkeypatch.setattr(dev_runs, "dev", lambda *_, **__: DevRun("memory", [], []))
+    return type("Story", (Months,), {"homes": homes})
+
+
+def test_the_promises_hold_in_months_in_which_every_kind_of_event_happens(machine):
     story = machine()
     ask, put = story.ask_for, story.put_to_work
 
@@ -378,28 +402,10 @@ def one_that_has_everything(machine):
         story.teardown()
 
 
-@pytest.fixture
-def homes(templates, tmp_path, monkeypatch):
-    """Give as many homes as are wanted, with a reserve and with tasks for two turns."""
-    monkeypatch.setitem(sets.SETS, "demo", replace(sets.DEMO, reserve=dict.fromkeys(sets.DEMO.per_cohort, 1), text=""))
-    monkeypatch.setattr(jobs, "RENEW", 10**6)  # who has stalled gives no sign
-    first = with_dev_set(
-        copy_of(templates, "eventful", tmp_path / "first", tasks=6 + MOST_GONE, live=True, write=telling), templates
-    )
-    return (shutil.copytree(first, tmp_path / f"{number}") for number in itertools.count())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("examples", [1, pytest.param(30, marks=pytest.mark.exhaustive)])
-def test_the_promises_hold_in_random_months(homes, monkeypatch, examples):
-    monkeypatch.setattr(private_runs, "run_set", nothing_happens)
-    free = SimpleNamespace(playing=lambda *_: nullcontext())  # a stalled run keeps those of the other class waiting
-    monkeypatch.setattr(private_runs, "machine_lock", free)
-    monkeypatch.setattr(private_runs, "require_wall", lambda _box: None)  # there is no box to check
-    monkeypatch.setattr(private_runs, "require_smoke_test", lambda *_, **__: None)  # and no program
-    monkeypatch.setattr(dev_runs, "dev", lambda *_, **__: DevRun("memory", [], []))
-    machine = type("Story", (Months,), {"homes": homes})
-    one_that_has_everything(machine)
+@pytest.mark.parametrize(
+    "examples", [pytest.param(1, marks=pytest.mark.full), pytest.param(30, marks=pytest.mark.exhaustive)]
+)
+def test_the_promises_hold_in_random_months(machine, examples):
     run_state_machine_as_test(
         machine,
         settings=settings(

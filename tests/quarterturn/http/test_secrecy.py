@@ -26,6 +26,7 @@ from rotation.month.sets import DEMO
 from vault.canonical import canonical
 from vault.task.document import Task
 
+from ..conftest import made_once
 from .conftest import with_dev_set
 
 pytestmark = pytest.mark.slow
@@ -60,9 +61,8 @@ def planted_in(folder: Path, document) -> None:
 @pytest.fixture
 def planted(tmp_path, templates, document, serve, played):
     """Serve such a home, with a private run on these tasks that has ended and one that waits."""
-    if not (templates / "planted").exists():
-        planted_in(templates / "planted", document)
-    home = with_dev_set(Path(shutil.copytree(templates / "planted", tmp_path / "home")), templates)
+    planted = made_once(templates / "planted", lambda folder: planted_in(folder, document))
+    home = with_dev_set(Path(shutil.copytree(planted, tmp_path / "home")), templates)
     with serve(home) as site:
         records = site.house.vault.records()
         tasks = [(site.house.vault.open(one.id, who="tester", why="compare").task, one) for one in records]

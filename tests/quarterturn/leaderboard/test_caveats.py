@@ -8,7 +8,7 @@ import pytest
 
 from quarterturn.app import Application
 from quarterturn.cli.daily import leaderboard_text
-from quarterturn.cli.setup import doctor_checks
+from quarterturn.cli.setup import home_checks
 from rotation.calendar import Month
 
 pytestmark = pytest.mark.slow
@@ -37,13 +37,13 @@ def test_the_set_statement_the_leaderboard_and_the_doctor_show_it(house, say):
     assert house.caveats.public_cohorts() == house.caveats.public_cohorts(FIRST) == names
     said = "public grammar: anybody can draw tasks like those of " + ", ".join(names)
     assert said in say("leaderboard", "--month", FIRST, "--home", house.home).out
-    assert said in doctor_checks.machine(house.home).data["home"]["detail"]
+    assert said in home_checks.check(house.home)["home"].detail
 
 
 def test_the_doctor_counts_the_live_tasks_that_are_not_traceable(house):
     live = sum(len(cohort.tasks) for cohort in house.months.cohorts("live"))
     said = f"not traceable: {live} of {live} private tasks; a leak of these tasks cannot be traced to a run"
-    assert said in doctor_checks.machine(house.home).data["home"]["detail"]
+    assert said in home_checks.check(house.home)["home"].detail
     with house.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE vault_task SET traceable = 1")
     assert leaderboard_text.untraceable(house.caveats.untraceable()) == []
@@ -57,17 +57,17 @@ def test_cohorts_of_imported_grammars_are_not_marked(house, stock):
         assert house.caveats.public_cohorts() == house.caveats.public_cohorts(FIRST.plus(number + 1)) == left
         assert promised(house, FIRST.plus(number + 1))["public_grammar"] is bool(left)
     assert leaderboard_text.public_grammar(house.caveats.public_cohorts()) == []
-    assert "public grammar" not in doctor_checks.machine(house.home).data["home"]["detail"]
+    assert "public grammar" not in home_checks.check(house.home)["home"].detail
     assert len(house.caveats.public_cohorts(FIRST)) == 4  # as it was then
 
 
 def test_the_doctor_needs_no_key_for_it(house, say):
     (house.home / "keys" / "ring.json").unlink()
-    assert "public grammar" in doctor_checks.machine(house.home).data["home"]["detail"]
+    assert "public grammar" in home_checks.check(house.home)["home"].detail
 
 
 def test_a_home_whose_database_is_gone_bad_is_a_finding(home):
     (home / "quarterturn.db").write_bytes(b"no database" * 100)
-    found = doctor_checks.machine(home).data["home"]
-    assert found["ok"] is False
-    assert "database" in found["detail"]
+    finding = home_checks.check(home)["home"]
+    assert not finding.ok
+    assert "database" in finding.detail

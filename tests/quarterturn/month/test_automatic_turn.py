@@ -14,7 +14,7 @@ import pytest
 from sqlmodel import Session, select
 
 from quarterturn.app import Application
-from quarterturn.cli.setup import doctor_checks, home_checks
+from quarterturn.cli.setup import home_checks
 from quarterturn.cli.setup.check_result import ok
 from quarterturn.errors import Unavailable
 from quarterturn.home.home import create
@@ -359,7 +359,7 @@ def test_the_first_set_of_a_new_home_is_due_and_never_overdue(home, stock):
 
 def test_doctor_without_the_passphrase_says_so(tmp_path):
     create(tmp_path / "home", Settings(benchmark=BenchmarkSettings(first_month="2026-12")), b"test-phrase")
-    found = doctor_checks.machine(tmp_path / "home").data["clock"]["detail"]
-    assert found.startswith(("the turn of 2026-11 is due on ", "the first set is due"))
-    assert "The key ring or a signing key cannot be used" in found
-    assert "clock" not in doctor_checks.machine(tmp_path / "nothing").data
+    detail = home_checks.check(tmp_path / "home")["clock"].detail
+    assert detail.startswith(("the turn of 2026-11 is due on ", "the first set is due"))
+    assert "The key ring or a signing key cannot be used" in detail
+    assert "clock" not in home_checks.check(tmp_path / "nothing")
