@@ -146,7 +146,7 @@ def line_to_import(number: int) -> str:
 
 
 class Month:
-    """One home, and the verbs that are run on it in processes of their own: new ones, or forks where no box is started."""
+    """One home, and the verbs that are run on it in new processes, or in forks of this one where no box is started."""
 
     def __init__(self, home: Path, temporary: Path, spec: SetSpec) -> None:
         self.home, self.spec = home, spec
