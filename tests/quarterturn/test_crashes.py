@@ -132,7 +132,7 @@ def test_an_import_reports_a_failing_disk_and_the_next_one_stores_each_task_once
     assert said.code == 0, said.text
     unharmed = state(scene.base)
     scene.clear()
-    found = faults.play(scene, "task import", faults.SHORT, unharmed, prepare)
+    found = faults.play(scene, "task import", (("sync", 1), ("database", 1)), unharmed, prepare)
     assert found.wrong == []
     assert {"fdatasync home/quarterturn.db-wal", "pwrite64 home/quarterturn.db-wal"} <= found.calls.keys()
 
