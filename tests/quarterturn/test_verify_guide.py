@@ -33,6 +33,7 @@ from .guides import blocks
 from .http.conftest import served_by_process
 
 pytestmark = pytest.mark.slow
+foreign_tools = pytest.mark.needs("go", "openssl", "ssh-keygen")
 
 ROOT = next(parent for parent in Path(__file__).parents if (parent / "pyproject.toml").is_file())
 PAGE = "verify-without-our-code.md"
@@ -103,7 +104,7 @@ def follow(workspace, month=TURN):
     return None if done.returncode == 0 else reached, done.stdout
 
 
-@pytest.mark.slow
+@foreign_tools
 def test_the_guide_proves_a_release(workspace):
     failed, said = follow(workspace)
     assert failed is None, said
@@ -140,6 +141,7 @@ def fetched(folder, url):
     return subprocess.run(["sh", "-eu", "-c", script], cwd=folder, capture_output=True, text=True, check=False)
 
 
+@foreign_tools
 def test_what_the_guide_fetches_it_proves(service, from_elsewhere, published):
     done = fetched(from_elsewhere, service)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -151,6 +153,7 @@ def test_what_the_guide_fetches_it_proves(service, from_elsewhere, published):
     assert failed is None, said
 
 
+@pytest.mark.full
 def test_a_download_that_broke_off_goes_on_in_the_guide(service, from_elsewhere):
     assert fetched(from_elsewhere, service).returncode == 0
     tar = from_elsewhere / f"{RELEASE}.tar"
@@ -166,7 +169,9 @@ def test_a_download_that_broke_off_goes_on_in_the_guide(service, from_elsewhere)
     assert f"{RELEASE}.tar: FAILED" in done.stdout
 
 
-@pytest.mark.parametrize("size", [0, 1, 255, 256, 257, 65_536, 256 * 1001 + 5])
+@pytest.mark.parametrize(
+    "size", [0, 1, 255, 256, 257, *(pytest.param(size, marks=pytest.mark.full) for size in (65_536, 256 * 1001 + 5))]
+)
 def test_the_guide_fetches_every_file_of_a_log(size, tmp_path):
     (tmp_path / "log").mkdir()
     (tmp_path / "log" / "checkpoint").write_text(f"quarterturn.example/log\n{size}\n")
@@ -176,6 +181,7 @@ def test_the_guide_fetches_every_file_of_a_log(size, tmp_path):
     assert sorted(done.stdout.splitlines()) == sorted(["log/checkpoint", *(f"log/{path}" for path in paths)])
 
 
+@pytest.mark.full
 def test_our_own_command_fetches_the_same(service, from_elsewhere, published, say, monkeypatch):
     monkeypatch.chdir(from_elsewhere)
     said = say(*FETCH_WITH_OURS.replace(SERVICE, service).split()[1:])
@@ -192,6 +198,7 @@ def example(tmp_path):
     return tmp_path / "audit"
 
 
+@foreign_tools
 def test_the_guide_starts_with_the_example_release(example):
     failed, said = follow(example, EXAMPLE)
     assert failed is None, said
@@ -199,6 +206,7 @@ def test_the_guide_starts_with_the_example_release(example):
     assert "the log of 39 leaves extends that of 31" in said
 
 
+@foreign_tools
 def test_in_the_tampered_example_only_the_attestation_disagrees(example):
     shutil.copytree(example / "tampered", example, dirs_exist_ok=True)
     failed, said = follow(example, EXAMPLE)
@@ -309,6 +317,7 @@ def key_of_another(workspace):
     edit(f"{TURN}/attestation.dsse.json", b'"keyid":"', b'"keyid":"0')(workspace)
 
 
+@foreign_tools
 @pytest.mark.parametrize(
     ("change", "block"),
     [

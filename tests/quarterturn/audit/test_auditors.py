@@ -194,7 +194,13 @@ def test_the_example(agreed, release, answer):
     assert agreed(given).report["answer"] == answer
 
 
-@pytest.mark.parametrize("name", LIES)
+FIRST_OF_EACH_RULE = set({lie.rule: name for name, lie in reversed(LIES.items())}.values())
+"""Lies that the small size tells all three auditors; that ours finds every one is in `vault/ledger`."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in FIRST_OF_EACH_RULE else pytest.mark.full) for name in LIES]
+)
 def test_lies(agreed, month, name, tmp_path):
     lie, folder = LIES[name], tmp_path / "given"
     given = Given(lie.play(month), keys_of(month, folder))

@@ -93,6 +93,7 @@ def test_an_npm_packages_install_script_does_not_run(say, home, tmp_path, regist
     assert not canary.exists()
 
 
+@pytest.mark.full
 def test_an_npm_package_that_depends_on_a_git_repository_clones_nothing(say, home, tmp_path, registry, canary):
     repository = tmp_path / "repository"
     repository.mkdir()
@@ -111,7 +112,13 @@ SHA = "a" * 40
 
 
 @pytest.mark.parametrize(
-    "elsewhere", [f"github:evil/x#{SHA}", f"https://gitlab.com/evil/x.git#{SHA}", "{registry}/x.tgz", "file:.."]
+    "elsewhere",
+    [
+        f"github:evil/x#{SHA}",
+        pytest.param(f"https://gitlab.com/evil/x.git#{SHA}", marks=pytest.mark.full),
+        "{registry}/x.tgz",
+        "file:..",
+    ],
 )
 def test_a_dependency_from_elsewhere_than_the_registry_is_not_fetched(tmp_path, registry, elsewhere, monkeypatch):
     """npm fetches the first two without git, and then runs itself in the repository, whose `.npmrc` it reads."""
