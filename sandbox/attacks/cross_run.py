@@ -37,6 +37,7 @@ ATTEMPTS: Mapping[str, Spec] = catalogue(
     Spec(NAME, "covert", "runs of the two classes read separate copies; at most one bit a run, at 95 %")
 )
 BYTES, PAIRS = 28, 10
+CONTROL_PAIRS = 2  # enough to see nine bits of ten; the bound on what does not arrive needs all
 ARRIVED = 0.9
 LEVEL = 0.95
 
@@ -75,19 +76,19 @@ def run(box: Box, names: Collection[str]) -> Iterator[Attempt]:
 
 def controls(box: Box, names: Collection[str]) -> dict[str, bool]:
     """Send to a run that reads the same copy, and say whether nine bits of ten and more arrive."""
-    own, sent = _of(box, "open"), 16 * BYTES * PAIRS
-    return {name: exchanged(own, own)[0] > ARRIVED * sent for name in names}
+    own, sent = _of(box, "open"), 16 * BYTES * CONTROL_PAIRS
+    return {name: exchanged(own, own, CONTROL_PAIRS)[0] > ARRIVED * sent for name in names}
 
 
-def exchanged(sender: AgentLauncher, receiver: AgentLauncher) -> tuple[int, int]:
-    """Send messages, each as it is and then turned round, and say how many of how many bits agree.
+def exchanged(sender: AgentLauncher, receiver: AgentLauncher, pairs: int = PAIRS) -> tuple[int, int]:
+    """Send messages, each as it is and then turned round, and return how many of how many bits agree.
 
     Raises:
         Lost: an agent did not run to its end, so that nothing is proved.
     """
     agreed = 0
     _message(receiver, "receive", str(BYTES))  # what was there before anybody sent anything is no message
-    for _ in range(PAIRS):
+    for _ in range(pairs):
         message = secrets.token_bytes(BYTES)
         for sent in (message, bytes(byte ^ 0xFF for byte in message)):
             left = _message(sender, "send", sent.hex())
@@ -98,7 +99,7 @@ def exchanged(sender: AgentLauncher, receiver: AgentLauncher) -> tuple[int, int]
             agreed += sum(
                 8 - (sent_byte ^ heard_byte).bit_count() for sent_byte, heard_byte in zip(sent, heard, strict=True)
             )
-    return agreed, 16 * BYTES * PAIRS
+    return agreed, 16 * BYTES * pairs
 
 
 def capacity(agreed: int, total: int, bits: int) -> float:

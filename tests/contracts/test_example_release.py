@@ -27,6 +27,7 @@ def files(folder):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_the_example_is_what_its_command_makes(tmp_path):
     command = [sys.executable, "-m", "tests.contracts.example_release", "--to", str(tmp_path)]
     done = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)

@@ -48,11 +48,9 @@ def differences(before: dict[str, bytes], after: dict[str, bytes]) -> Iterator[s
     yield f"If this was meant, and tests/contracts/frozen/README.md says that one may, freeze anew: {COMMAND}"
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def made(folder: Path, *options: str) -> dict[str, bytes]:
     """Make the frozen files again, with the one command."""
-    folder = tmp_path_factory.mktemp("frozen")
-    command = [sys.executable, "-m", "tests.contracts.freeze", "--to", str(folder)]
+    command = [sys.executable, "-m", "tests.contracts.freeze", "--to", str(folder), *options]
     environment = {**os.environ, **ELSE}
     done = subprocess.run(
         command, check=False, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE
@@ -62,10 +60,20 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_todays_behaviour_is_the_frozen_one(made):
-    before = files(FROZEN)
-    if before != made:
-        pytest.fail("\n".join(differences(before, made)), pytrace=False)
+@pytest.mark.full
+def test_todays_behaviour_is_the_frozen_one(tmp_path):
+    before, now = files(FROZEN), made(tmp_path)
+    if before != now:
+        pytest.fail("\n".join(differences(before, now)), pytrace=False)
+
+
+@pytest.mark.slow
+def test_what_needs_no_month_is_as_it_was_frozen(tmp_path):
+    now = made(tmp_path, "--quick")
+    assert {name.partition("/")[0] for name in now} == {"cli", "exports", "verdicts"}
+    before = {name: data for name, data in files(FROZEN).items() if name in now}
+    if before != now:
+        pytest.fail("\n".join(differences(before, now)), pytrace=False)
 
 
 def test_a_difference_names_the_file_the_lines_and_the_command():

@@ -17,12 +17,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from sandbox import runner_identity as runners
-from sandbox.boxes.box import ExitFacts, ResourceLimits
+from sandbox.boxes.box import Box, ExitFacts, ResourceLimits
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import RELAY_IMAGE, WORLD_IMAGE, DockerBox
 from sandbox.boxes.memory_box import MemoryBox
@@ -331,11 +332,17 @@ BOXES = [
 SAMPLE = sample(BOXES, keep=BOXES[:1])
 
 
+@cache
+def checked(name: str) -> Box:
+    """Return a box that was checked; it keeps what it has found of the machine."""
+    made = {"bwrap": BwrapBox, "docker": DockerBox}[name]()
+    made.check()
+    return made
+
+
 @pytest.fixture
 def box(request):
-    made = {"bwrap": BwrapBox, "docker": DockerBox}[getattr(request, "param", "bwrap")]()
-    made.check()
-    yield made
+    yield checked(getattr(request, "param", "bwrap"))
     assert not list(Path("/dev/shm").glob(f"quarterturn-{os.getpid()}-*"))
 
 

@@ -16,6 +16,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 FOLDERS = ("/usr", sys.base_prefix)
@@ -25,21 +26,27 @@ APART = 4  # pages between two bits, at least
 def largest() -> str:
     """Find the largest file that this process does not run from."""
     used = {line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/" in line}
-    return max((path for path in files() if os.path.realpath(path) not in used), key=lambda path: (size(path), path))
+    best = (0, "")
+    for file in files():
+        if file > best and os.access(file[1], os.R_OK) and os.path.realpath(file[1]) not in used:
+            best = file
+    return best[1]
 
 
-def files() -> Iterator[str]:
-    """Name every file that can be read."""
-    for top in FOLDERS:
-        for folder, _, names in os.walk(top):
-            for name in names:
-                path = f"{folder}/{name}"
-                if not Path(path).is_symlink() and os.access(path, os.R_OK):
-                    yield path
+def files() -> Iterator[tuple[int, str]]:
+    """Yield size and path of every file that is no link: tens of thousands, so each is asked no more than that."""
+    folders = list(FOLDERS)
+    while folders:
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif entry.is_file(follow_symlinks=False):
+                    yield entry.stat(follow_symlinks=False).st_size, entry.path
 
 
 def size(path: str) -> int:
-    """Give the length of a file."""
+    """Return the length of a file."""
     return Path(path).lstat().st_size
 
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.attacks.harness.scenario_runner import HOSTILE, LOOK
-from sandbox.attacks.harness.scenario_task import ANSWER
+from sandbox.attacks.harness.scenario_task import ANSWER, TABLES
 from sandbox.boxes.box import ResourceLimits
 
 DAEMON = "stay-as-daemon"
@@ -55,9 +55,11 @@ class VulnerableTarget:
 
     def _grace(self) -> bool:
         with suppress(sqlite3.Error), closing(sqlite3.connect(self.root / "main.db")) as base:
-            with suppress(sqlite3.Error):
-                base.execute("UPDATE people SET name = name")
-            return bool(base.execute("SELECT 1 FROM people WHERE id = 2 AND name = 'Grace'").fetchall())
+            for table in TABLES:
+                with suppress(sqlite3.Error):
+                    base.execute(f"UPDATE {table} SET name = name")  # noqa: S608 - our own words
+                if base.execute(f"SELECT 1 FROM {table} WHERE id = 2 AND name = 'Grace'").fetchall():  # noqa: S608
+                    return True
         return False
 
     def carry_out(self, message: Mapping[str, Any]) -> Any:
@@ -159,8 +161,9 @@ def vulnerable_target() -> Iterator[tuple[VulnerableTarget, str]]:
         world = VulnerableTarget(Path(name))
         (world.root / "files").mkdir()
         with closing(sqlite3.connect(world.root / "main.db")) as base:
-            base.execute("CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT NOT NULL)")
-            base.execute("INSERT INTO people VALUES (1, 'Ada')")
+            for table in TABLES:
+                base.execute(f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, name TEXT NOT NULL)")
+                base.execute(f"INSERT INTO {table} VALUES (1, 'Ada')")  # noqa: S608 - our own words
             base.commit()
         handler = type("Handler", (_Handler,), {"careless": world})
         with _Server(("127.0.0.1", 0), handler) as server:

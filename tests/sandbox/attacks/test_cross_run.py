@@ -24,6 +24,7 @@ EACH = [pytest.param(BwrapBox, marks=pytest.mark.box), pytest.param(DockerBox, m
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("box", BOXES)
 def test_runs_of_two_classes_have_no_page_in_common(box):
     [made] = cross_run.run(box(), [NAME])

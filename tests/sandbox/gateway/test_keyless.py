@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,15 +20,29 @@ from ...patience import PATIENCE
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def begun(channel, tmp_path):
+@pytest.fixture(scope="module")
+def held(tmp_path_factory):
+    """Hold a key ring, a passphrase and another task; returns the words that nobody else may have."""
+    canary, other = secrets.token_bytes(32), f"the-{secrets.token_hex(16)}-of-margarethe"
+    ring = FileKeyRing.create(tmp_path_factory.mktemp("ring") / "ring.json", b"test-" + canary.hex().encode())
+    kept = [canary, other, ring, ring.wrap(canary, b"context"), Task]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("QUARTERTURN_PASSPHRASE", "test-" + canary.hex())
+        yield canary, canary.hex().encode(), other.encode()
+    assert kept
+
+
+@pytest.fixture(scope="module")
+def begun(held, tmp_path_factory):
     """Start a gateway that serves one task while its runner holds a key ring and another task."""
     FORK_SERVER.close()  # so that it is started, and not only used, by a process that has something to hide
     spec = GatewaySpec("r-1", "find the kingfisher", listing(["filesystem.read_text_file"]), ("filesystem",), 5)
-    gateway = start(spec, channel[0], listen(tmp_path))
-    gateway.ready(PATIENCE)
-    yield int(handle(gateway.child.pidfd)["Pid"])
-    gateway.kill()
+    world, ours = socket.socketpair()
+    with world, ours:
+        gateway = start(spec, world, listen(tmp_path_factory.mktemp("gateway")))
+        gateway.ready(PATIENCE)
+        yield int(handle(gateway.child.pidfd)["Pid"])
+        gateway.kill()
 
 
 def handle(pidfd: int) -> dict[str, str]:
@@ -57,20 +72,11 @@ def holds(pid: int, *words: bytes) -> list[bytes]:
     return [word for word in words if any(word in page for page in pages)]
 
 
-@pytest.mark.slow
-def test_no_key_and_no_other_task_is_in_a_gateways_memory(tmp_path, monkeypatch, request):
-    canary, other = secrets.token_bytes(32), f"the-{secrets.token_hex(16)}-of-margarethe"
-    ring = FileKeyRing.create(tmp_path / "ring.json", b"test-" + canary.hex().encode())
-    wrapped = ring.wrap(canary, b"context")
-    held = [canary, other, ring, wrapped, Task]
-    monkeypatch.setenv("QUARTERTURN_PASSPHRASE", "test-" + canary.hex())
-    pid = request.getfixturevalue("begun")
-    secret = (canary, canary.hex().encode(), other.encode())
-    assert holds(os.getpid(), *secret) == list(secret), "whoever has them can be seen to"
-    for suspect in (pid, parent(pid)) if os.geteuid() == 0 else ():  # it lets nobody but root read it
-        assert holds(suspect, *secret) == []
-        assert holds(suspect, b"find the kingfisher") == ([b"find the kingfisher"] if suspect == pid else [])
-    assert held
+@pytest.mark.needs("root")  # a gateway lets nobody else read it
+def test_no_key_and_no_other_task_is_in_a_gateways_memory(held, begun):
+    assert holds(os.getpid(), *held) == list(held), "whoever has them can be seen to"
+    for suspect in (begun, parent(begun)):
+        assert holds(suspect, *held, b"find the kingfisher") == ([b"find the kingfisher"] if suspect == begun else [])
 
 
 def test_a_gateway_is_no_child_of_its_runner_and_its_fork_server_was_executed(begun):

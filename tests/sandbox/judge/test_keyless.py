@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -66,17 +67,18 @@ def test_each_state_kind_has_both_modules_that_only_a_reader_process_loads():
 
 def test_readers_are_imported_by_what_only_a_reader_process_loads():
     offenders = []
+    last_words = re.compile("|".join({module.rpartition(".")[2] for module in READERS}))
     for room in ("grammars", "quarterturn", "rotation", "sandbox", "vault"):
         for path in (ROOT / room).rglob("*.py"):
-            name = path.relative_to(ROOT).as_posix()
-            if not name.startswith(MAY_READ) and not name.endswith(CHANGES):
-                offenders += [f"{name} imports {module}" for module in imported(path) & set(READERS)]
+            name, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+            if not name.startswith(MAY_READ) and not name.endswith(CHANGES) and last_words.search(text):
+                offenders += [f"{name} imports {module}" for module in imported(text) & set(READERS)]
     assert offenders == []
 
 
-def imported(path: Path) -> set[str]:
+def imported(text: str) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

@@ -54,6 +54,7 @@ def played(box, command, models):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("wire", "box"),
     in_boxes("chat", "responses", "messages", keep=[("chat", "docker"), ("responses", "bwrap"), ("messages", "bwrap")]),
@@ -137,6 +138,7 @@ def holds(pid, secret):
 
 
 @pytest.mark.box
+@pytest.mark.needs("root")
 def test_while_an_agent_asks_the_key_is_in_one_process_alone(stub, shared):
     """While the upstream has the request, the agent, its relay, its world and its gateway are searched."""
     key, found, lines = "test-key-" + os.urandom(8).hex(), {}, {}
@@ -153,8 +155,7 @@ def test_while_an_agent_asks_the_key_is_in_one_process_alone(stub, shared):
         seen = played(BwrapBox(), f"python3 {EXAMPLE / 'agent.py'}", models)
         model = first_of(models._process)
     assert seen.transcript.model_calls[0].outcome == "ok"
-    others = {pid for pid, has in found.items() if has}
-    assert others == ({model} if os.geteuid() == 0 else set())  # who is not root may look into none of them
+    assert {pid for pid, has in found.items() if has} == {model}
     for part in ("agent.py", "relay.py", "init.py", "sandbox.gateway.forkserver"):
         assert any(part in line for line in lines.values()), part
 
