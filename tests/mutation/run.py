@@ -3,8 +3,8 @@
     .venv/bin/python tests/mutation/run.py [--only ID...] [--small] [--jobs NUMBER] [--until STAGE] ...
 
 It works on what is committed. A mutant goes through stages until a test fails: the tests that the list names for it,
-the quick tests of its package, all tests of it, the whole suite; so only survivors of a stage play more. Before a stage
-counts, the same tests have to be green without a mutant. It is run by hand, and ends with exit 1 if a mutant survives.
+the quick tests of its package, all tests of it, the whole suite; so only survivors of a stage play more. A test that
+fails has to be green without the mutant. It is run by hand, and ends with exit 1 if a mutant survives.
 `--small` plays at each stage only what the small size plays: its last line says how many die there. `--suite COMMIT`
 takes the tests of another commit, to compare two suites on the same mutants.
 
@@ -33,7 +33,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
-from mutants import ROOT, SELECTED, Mutant, read_list
+from mutants import ROOT, Mutant, read_list
 
 PACKAGES = ("vault", "verifiers", "sandbox", "rotation", "quarterturn")
 STAGES = ("named", "quick", "package", "suite")
@@ -150,11 +150,11 @@ class Trial:
         begun, stage, failed = time.monotonic(), self.stages[0], None
         for stage in self.stages:
             arguments = [*mutant.arguments(stage), *self.extra]
-            if stage != STAGES[0]:  # those that are named were played before the first mutant, all together
-                copy.require_green(arguments, LIMITS[stage])
             with copy.mutated(mutant):
                 failed = copy.play(arguments, LIMITS[stage])
             if failed is not None:
+                test = failed.partition("[")[0]  # with all of its parameters
+                copy.require_green([test, *self.extra] if test.startswith("tests/") else arguments, LIMITS[stage])
                 break
         outcome, seconds = "killed" if failed else "survived", round(time.monotonic() - begun, 1)
         return Verdict(mutant.id, mutant.package, outcome, stage, failed or "", seconds)
@@ -169,10 +169,6 @@ def _make_copy(folder: Path, suite: str | None) -> None:
     _COPIES.append(Copy(own, suite))
 
 
-def _require_green(arguments: Sequence[str]) -> None:
-    _COPIES[0].require_green(arguments, LIMITS["package"])
-
-
 def _judge(trial: Trial, mutant: Mutant) -> Verdict:
     return trial.judge(_COPIES[0], mutant)
 
@@ -183,9 +179,6 @@ def _verdicts(mutants: Sequence[Mutant], trial: Trial, suite: str | None, jobs: 
         tempfile.TemporaryDirectory(prefix="mutants-") as folder,
         ProcessPoolExecutor(jobs, get_context("fork"), _make_copy, (Path(folder), suite)) as pool,
     ):
-        if trial.stages[0] == STAGES[0]:
-            named = sorted({test for mutant in mutants for test in mutant.tests})
-            pool.submit(_require_green, [*named, *SELECTED[STAGES[0]], *trial.extra]).result()
         trials = [pool.submit(_judge, trial, mutant) for mutant in mutants]
         try:
             yield from (finished.result() for finished in as_completed(trials))
