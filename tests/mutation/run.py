@@ -1,13 +1,15 @@
 """Mutation runner: puts each listed defect into a copy of the checkout, and names the test that finds it.
 
-    .venv/bin/python tests/mutation/run.py [--only ID...] [--suite COMMIT] [--tests PATH...] [--until STAGE] [--small]
+    .venv/bin/python tests/mutation/run.py [--only ID...] [--small] [--jobs NUMBER] [--until STAGE] ...
 
 It works on what is committed. A mutant goes through stages until a test fails: the tests that the list names for it,
-the quick tests of its package, all tests of it, the whole suite. Before a stage counts, the same tests have to be
-green without a mutant. It is run by hand, and ends with exit 1 if a mutant survives. `--small` plays of each stage what
-the small size plays. `--suite COMMIT` takes the tests of another commit, to compare two suites on the same mutants.
+the quick tests of its package, all tests of it, the whole suite; so only survivors of a stage play more. A test that
+fails has to be green without the mutant. It is run by hand, and ends with exit 1 if a mutant survives.
+`--small` plays at each stage only what the small size plays: its last line says how many die there. `--suite COMMIT`
+takes the tests of another commit, to compare two suites on the same mutants.
 
-Each run of pytest is forked from this process, which has imported slow packages of others and none of the project's.
+Each run of pytest is forked from a process that has imported slow packages of others and none of the project's; each
+of `--jobs` has a copy of its own.
 """
 
 from __future__ import annotations
@@ -24,13 +26,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
-from mutants import ROOT, SELECTED, Mutant, read_list
+from mutants import ROOT, Mutant, read_list
 
 PACKAGES = ("vault", "verifiers", "sandbox", "rotation", "quarterturn")
 STAGES = ("named", "quick", "package", "suite")
@@ -68,9 +71,8 @@ class Verdict:
 class Copy:
     """A throw-away copy of the last commit that holds one mutant at a time."""
 
-    def __init__(self, folder: Path, suite: str | None, size: Sequence[str] = ()) -> None:
+    def __init__(self, folder: Path, suite: str | None) -> None:
         self.folder, self._log, self._green = folder / "copy", folder / "log", set[tuple[str, ...]]()
-        self._size = tuple(size)
         git = ["git", "-C", str(self.folder)]
         commands = [["git", "clone", "--quiet", "--shared", str(ROOT), str(self.folder)]]
         if suite:
@@ -100,7 +102,7 @@ class Copy:
 
     def play(self, arguments: Sequence[str], limit: float) -> str | None:
         """Run pytest; give the first test that failed, or None."""
-        process = get_context("fork").Process(target=_pytest, args=(self.folder, self._log, [*self._size, *arguments]))
+        process = get_context("fork").Process(target=_pytest, args=(self.folder, self._log, arguments))
         process.start()
         process.join(limit)
         late = process.is_alive()
@@ -136,53 +138,87 @@ def _pytest(folder: Path, log: Path, arguments: Sequence[str]) -> None:
     os._exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *imported, *arguments]))
 
 
-def judge(copy: Copy, mutant: Mutant, stages: Sequence[str]) -> Verdict:
-    """Test a mutant stage by stage until a test fails."""
-    begun = time.monotonic()
-    for stage in stages:
-        arguments = mutant.arguments(stage)
-        if stage != STAGES[0]:  # those that are named were played before the first mutant, all together
-            copy.require_green(arguments, LIMITS[stage])
-        with copy.mutated(mutant):
-            found = copy.play(arguments, LIMITS[stage])
-        if found is not None:
-            break
-    outcome, seconds = "killed" if found else "survived", round(time.monotonic() - begun, 1)
-    return Verdict(mutant.id, mutant.package, outcome, stage, found or "", seconds)
+@dataclass(frozen=True)
+class Trial:
+    """How each mutant is tested: at which stages, and with which further arguments for pytest."""
+
+    stages: Sequence[str]
+    extra: Sequence[str] = ()
+
+    def judge(self, copy: Copy, mutant: Mutant) -> Verdict:
+        """Test a mutant stage by stage until a test fails."""
+        begun, stage, failed = time.monotonic(), self.stages[0], None
+        for stage in self.stages:
+            arguments = [*mutant.arguments(stage), *self.extra]
+            with copy.mutated(mutant):
+                failed = copy.play(arguments, LIMITS[stage])
+            if failed is not None:
+                test = failed.partition("[")[0]  # with all of its parameters
+                copy.require_green([test, *self.extra] if test.startswith("tests/") else arguments, LIMITS[stage])
+                break
+        outcome, seconds = "killed" if failed else "survived", round(time.monotonic() - begun, 1)
+        return Verdict(mutant.id, mutant.package, outcome, stage, failed or "", seconds)
+
+
+_COPIES: list[Copy] = []  # of this process
+
+
+def _make_copy(folder: Path, suite: str | None) -> None:
+    own = folder / str(os.getpid())
+    own.mkdir()
+    _COPIES.append(Copy(own, suite))
+
+
+def _judge(trial: Trial, mutant: Mutant) -> Verdict:
+    return trial.judge(_COPIES[0], mutant)
+
+
+def _verdicts(mutants: Sequence[Mutant], trial: Trial, suite: str | None, jobs: int) -> Iterator[Verdict]:
+    """Test mutants in so many processes; yield each verdict as it comes."""
+    with (
+        tempfile.TemporaryDirectory(prefix="mutants-") as folder,
+        ProcessPoolExecutor(jobs, get_context("fork"), _make_copy, (Path(folder), suite)) as pool,
+    ):
+        trials = [pool.submit(_judge, trial, mutant) for mutant in mutants]
+        try:
+            yield from (finished.result() for finished in as_completed(trials))
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def main() -> int:
     """Test the requested mutants."""
     parser = argparse.ArgumentParser(description="Run the tests against listed defects.")
     parser.add_argument("--only", nargs="+", metavar="ID", help="these mutants, or those of these packages")
+    parser.add_argument("--small", action="store_true", help="play only what the small size plays")
     parser.add_argument("--suite", metavar="COMMIT", help="take the tests of this commit")
     parser.add_argument("--tests", nargs="+", metavar="PATH", help="run these and no others")
     parser.add_argument("--until", choices=STAGES, default=STAGES[-1], help="the last stage")
-    parser.add_argument("--small", action="store_true", help="the tests of the small size alone")
+    parser.add_argument("--jobs", type=int, default=2, metavar="NUMBER", help="mutants at once (2)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the verdicts to this file")
     asked = parser.parse_args()
-    mutants = [one for one in read_list() if not asked.only or {one.id, one.package} & set(asked.only)]
+    mutants = [mutant for mutant in read_list() if not asked.only or {mutant.id, mutant.package} & set(asked.only)]
     if asked.tests:
-        mutants = [replace(one, tests=tuple(asked.tests)) for one in mutants]
+        mutants = [replace(mutant, tests=tuple(asked.tests)) for mutant in mutants]
     first = 1 if asked.suite else 0  # the tests of another commit have other names
     stages = ("given",) if asked.tests else STAGES[first : STAGES.index(asked.until) + 1]
+    sizes = () if asked.suite else ("--small",) if asked.small else ("--all",)  # other commits may have no sizes
+    trial = Trial(stages, sizes)
     for name in SLOW_IMPORTS:
         importlib.import_module(name)
     verdicts: list[Verdict] = []
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        sizes = () if asked.suite else ("--small",) if asked.small else ("--all",)
-        copy = Copy(Path(folder), asked.suite, sizes)
-        if stages[0] == STAGES[0]:
-            named = sorted({test for mutant in mutants for test in mutant.tests})
-            copy.require_green([*named, *SELECTED[stages[0]]], LIMITS["package"])
-        for mutant in mutants:
-            verdicts.append(one := judge(copy, mutant, stages))
-            sys.stdout.write(f"{one.outcome:8} {one.id:48} {one.seconds:6.1f} s  {one.stage:5} {one.by}\n")
-            sys.stdout.flush()
-            if asked.json:
-                asked.json.write_text(json.dumps([asdict(one) for one in verdicts], indent=1) + "\n", encoding="utf-8")
-    survivors = [one.id for one in verdicts if one.outcome == "survived"]
-    sys.stdout.write(f"{len(verdicts)} mutants, {len(survivors)} survived: {', '.join(survivors) or 'none'}\n")
+    for verdict in _verdicts(mutants, trial, asked.suite, asked.jobs):
+        verdicts.append(verdict)
+        shown = f"{verdict.outcome:8} {verdict.id:48} {verdict.seconds:6.1f} s  {verdict.stage:5} {verdict.by}\n"
+        sys.stdout.write(shown)
+        sys.stdout.flush()
+        if asked.json:
+            asked.json.write_text(json.dumps([asdict(one) for one in verdicts], indent=1) + "\n", encoding="utf-8")
+    survivors = sorted(verdict.id for verdict in verdicts if verdict.outcome == "survived")
+    died = (
+        f"{len(verdicts) - len(survivors)} of {len(verdicts)} mutants die{' in the small size' if asked.small else ''}"
+    )
+    sys.stdout.write(f"{died}; {len(survivors)} survive: {', '.join(survivors) or 'none'}\n")
     return 1 if survivors else 0
 
 

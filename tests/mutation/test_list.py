@@ -10,7 +10,7 @@ import pytest
 from .mutants import ROOT, read_list
 
 MUTANTS = read_list()
-SPREAD = {"vault": 47, "verifiers": 25, "sandbox": 35, "rotation": 34, "quarterturn": 19, "grammars": 1}
+LEAST = {"vault": 45, "verifiers": 25, "sandbox": 35, "rotation": 35, "quarterturn": 25, "grammars": 5}
 
 
 def text_of(path):
@@ -18,7 +18,8 @@ def text_of(path):
 
 
 def test_the_mutants_are_spread_over_the_packages():
-    assert Counter(one.package for one in MUTANTS) == SPREAD
+    counted = Counter(one.package for one in MUTANTS)
+    assert {name: counted[name] for name in LEAST if counted[name] < LEAST[name]} == {}
     assert len({one.id for one in MUTANTS}) == len(MUTANTS)
 
 

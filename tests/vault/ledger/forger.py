@@ -33,6 +33,7 @@ from vault.ledger.statements.forms import Form
 from vault.ledger.statements.jcs import canonical
 from vault.ledger.statements.log_state import handover_text, month_number, month_text
 from vault.ledger.statements.results import totals_of
+from vault.ledger.statements.rules import RULES
 from vault.ledger.statements.spot_check import is_chosen
 from vault.ledger.statements.statement import STATEMENTS, statement_form
 from vault.ledger.tree.merkle import MerkleTree, inclusion_proof, leaf_hash, set_root
@@ -673,6 +674,7 @@ class Forger:
             change.make(history)
             rule, doubts = self._ask(history, number)
             if rule:
+                assert rule in {"the form", *RULES}, rule
                 return rule
             if more := Counter(doubts) - Counter(self._honest[number][1]):
                 return min(more)

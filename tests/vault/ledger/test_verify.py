@@ -10,6 +10,7 @@ from vault.ledger.audit.verify import STEPS, audit
 from vault.ledger.release import contents
 from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.note import Signer
+from vault.ledger.tree.merkle import MerkleTree, consistency_proof, leaf_hash
 
 from ..builders import refused, signer, turned
 from .conftest import OTHER_SECOND, SECOND, solved
@@ -315,3 +316,22 @@ def test_names_that_could_write_to_a_terminal_are_escaped(played):
     assert "\x1b" not in text
     assert "\\x1b[2J" in text
     assert text.encode()
+
+
+def test_a_newer_checkpoint_is_a_doubt_until_a_proof_shows_that_the_log_begins_it(played):
+    folder = played.turn()
+    tree, size = MerkleTree(map(leaf_hash, played.leaves)), len(played.leaves)
+    newer = played.writer.note()
+    (doubt,) = audit(folder, played.keys, newer).doubts
+    assert (doubt.rule, doubt.evidence.found) == ("doubt.newer", size)
+    proof = consistency_proof(tree.node, 16, size)
+    assert audit(folder, played.keys, newer, consistency=proof).ok
+    refused(audit(folder, played.keys, newer, consistency=proof[1:]), "previous.proof", f"from 16 to {size}")
+
+
+def test_a_key_that_was_handed_over_signs_no_newer_checkpoint(month):
+    old, new = month.signer, signer(7)
+    folder = month.play_across(new).retire()
+    for author, answer in ((old, "no"), (new, "yes with doubts")):
+        newer = Checkpoint("bench.example/log", 99, bytes(32)).sign(author)
+        assert audit(folder, [old.verifier.vkey, new.verifier.vkey], newer).answer == answer
