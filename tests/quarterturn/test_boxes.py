@@ -155,8 +155,8 @@ def test_a_broken_home_is_a_finding_and_not_the_doctors_end(there, say, home):
     assert "'benchmark' is missing" in said.data["home"]["detail"]
 
 
-@pytest.mark.slow
-def test_doctor_says_how_a_lost_database_and_a_newer_one_are_mended(say, home):
+def test_doctor_says_how_a_lost_database_and_a_newer_one_are_mended(there, say, home):
+    there()
     engine = create_engine(f"sqlite:///{home}/quarterturn.db")
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = 'newer'"))

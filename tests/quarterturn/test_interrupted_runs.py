@@ -290,8 +290,8 @@ def test_a_run_that_the_turn_closed_tells_its_figures_whatever_became_of_its_sub
     ("lack", "unserved"),
     [
         (NotFound("no such image"), "false turn"),
-        (Refused("nothing can be started in the image"), "false turn"),
-        (Unresolved("its name leads nowhere"), "false turn"),
+        pytest.param(Refused("nothing can be started in the image"), "false turn", marks=pytest.mark.full),
+        pytest.param(Unresolved("its name leads nowhere"), "false turn", marks=pytest.mark.full),
         (Unavailable("no engine answers"), "unknown worker-stopped"),
     ],
 )

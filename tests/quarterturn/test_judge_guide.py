@@ -16,7 +16,7 @@ DRAFT = ROOT / "examples" / "judged" / "tasks.jsonl"
 
 
 @pytest.mark.box
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_guide_to_judged_claims_works_line_by_line(home, say, monkeypatch):
     shell = GuideShell(home.parent, say, monkeypatch)
     (tables,) = blocks(PAGE, "toml")

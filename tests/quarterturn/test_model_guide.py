@@ -14,7 +14,7 @@ from .scenes import EASY
 
 PAGE = "let-agents-use-a-model.md"
 
-pytestmark = [pytest.mark.box, pytest.mark.slow]
+pytestmark = [pytest.mark.box, pytest.mark.full]
 
 
 @pytest.fixture

@@ -13,12 +13,17 @@ from quarterturn.cli.terminal.secrets import PASSPHRASE
 from quarterturn.home.home import create
 from quarterturn.settings import BenchmarkSettings, Settings
 
+from .cheap_derivation import cheap_derivation
+
+__all__ = ["cheap_derivation"]
+pytestmark = pytest.mark.usefixtures("cheap_derivation")
+
 WORD = "correct horse battery"
 
 
 @pytest.fixture(scope="module")
-def locked(tmp_path_factory):
-    """Give a home with a passphrase; it is never changed, since making one is slow on purpose."""
+def locked(tmp_path_factory, cheap_derivation):
+    """Give a home with a passphrase; it is never changed."""
     folder = tmp_path_factory.mktemp("locked") / "home"
     create(folder, Settings(benchmark=BenchmarkSettings(first_month="2026-12")), WORD.encode())
     return folder

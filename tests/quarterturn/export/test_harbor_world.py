@@ -22,7 +22,7 @@ from vault.task.document import Task
 
 from ...patience import PATIENCE, until
 
-pytestmark = [pytest.mark.box, pytest.mark.slow]
+pytestmark = [pytest.mark.box, pytest.mark.full]
 
 
 def play(folder: Path, place: Path, *, solved: bool, steps: int = 0) -> tuple[dict[str, object], str]:

@@ -59,6 +59,7 @@ def changed(said):
     return list(notes.values())
 
 
+@pytest.mark.full
 def test_a_draft_for_an_added_server_can_be_tried(tmp_path, say, home):
     file = tmp_path / "draft.jsonl"
     file.write_text(json.dumps(draft("milk", "bread")) + "\n")
@@ -102,6 +103,7 @@ def test_a_frozen_server_leaves_the_same_whole_state_each_time(tmp_path, say, no
     assert say("task", "try", file, "--box", "bwrap", "--home", home).code == 0
 
 
+@pytest.mark.full
 def test_another_release_that_lacks_a_tool_is_found_by_check(say, home, shelf):
     assert say("server", "check", "notebook", "--box", "bwrap", "--home", home).code == 0
     program = next((home / "servers/notebook").rglob("mcp_notebook/__main__.py"))

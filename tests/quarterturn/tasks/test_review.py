@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+import io
 import sys
 from pathlib import Path
 
@@ -190,20 +190,24 @@ def test_on_a_terminal_each_task_is_approved_rejected_or_left(waiting, say):
     assert states(say, home) == after
 
 
-def answered(home, *words):
-    """Run the verb as a user at a terminal would."""
-    program = [f"{sys.prefix}/bin/quarterturn", "task", "review", "--one-by-one", "--as", "grace", "--home", str(home)]
-    return subprocess.run(program, input="".join(f"{w}\n" for w in words), capture_output=True, text=True, check=False)
+@pytest.fixture
+def answer(say, monkeypatch):
+    """Return a function that runs the verb with the lines that a person types."""
+
+    def run(home, *lines):
+        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+        return say("task", "review", "--one-by-one", "--as", "grace", "--home", home)
+
+    return run
 
 
-@pytest.mark.slow
-def test_a_person_goes_through_what_others_wrote_question_by_question(waiting, say):
+def test_a_person_goes_through_what_others_wrote_question_by_question(waiting, say, answer):
     home, ids = waiting
     before = list(say("task", "review", "--as", "grace", "--home", home, "--json").data)
     first, second, third = (name for name in before if name != ids[3])
-    said = answered(home, "y", "y", "y", "what?", "y", "no", "y", "two readings", "s")
-    assert said.returncode == 0, said.stderr
-    assert said.stdout.count(GOAL) == 3
+    said = answer(home, "y", "y", "y", "what?", "y", "no", "y", "two readings", "s")
+    assert said.code == 0, said.err
+    assert said.out.count(GOAL) == 3
     after = states(say, home)
     assert [after[name] for name in (first, second, third)] == ["reviewed", "rejected", "admitted"]
     assert after[ids[3]] == "admitted"
@@ -213,10 +217,9 @@ def test_a_person_goes_through_what_others_wrote_question_by_question(waiting, s
     house.close()
 
 
-@pytest.mark.slow
-def test_a_person_who_has_had_enough_keeps_what_was_decided(waiting, say):
+def test_a_person_who_has_had_enough_keeps_what_was_decided(waiting, say, answer):
     home, _ = waiting
-    assert answered(home, "y", "y", "y", "y", "q").returncode == 0
+    assert answer(home, "y", "y", "y", "y", "q").code == 0
     assert sorted(states(say, home).values()) == ["admitted", "admitted", "admitted", "reviewed"]
 
 

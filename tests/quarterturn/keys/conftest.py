@@ -1,0 +1,14 @@
+"""Fixtures of the tests of keys: every passphrase is cheap to try."""
+
+from __future__ import annotations
+
+import pytest
+
+from ..cheap_derivation import cheap_derivation
+
+__all__ = ["cheap_derivation"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _cheap(cheap_derivation: None) -> None:
+    """Derive keys at the lowest cost in each of these tests."""
