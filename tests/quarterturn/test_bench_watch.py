@@ -5,12 +5,15 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator
+from functools import cache
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.full]  # tests/rotation/detection has a sample of every detector
 
 BENCH = Path(__file__).parents[1] / "bench"
 
@@ -32,29 +35,33 @@ def test_an_interval_is_wilsons(watch: ModuleType) -> None:
     assert watch.interval(0, 0) == (0, 1)
 
 
+@cache
+def played(watch: ModuleType, name: str, number: int) -> Any:
+    return watch.play_one(name, number)
+
+
 def test_a_case_is_the_same_wherever_it_is_played(watch: ModuleType) -> None:
-    assert watch.play_one("copy 30 %", 2) == watch.play_one("copy 30 %", 2)
+    assert played(watch, "copy 50 %", 0) == watch.play_one("copy 50 %", 0)
 
 
 @pytest.mark.slow
 def test_the_honest_are_seldom_flagged(watch: ModuleType) -> None:
-    seen = [watch.play_one("honest, 5 submitters", number) for number in (0, 3)]
-    seen += [watch.play_one("honest, 20 submitters", number) for number in (1,)]
+    seen = [played(watch, "honest, 5 submitters", 0), played(watch, "honest, 20 submitters", 1)]
     assert {case.world for case in seen} <= set(watch.HONEST)
     looks = [subjects for case in seen for subjects in case.flags.values()]
-    assert len(looks) == 3 * 4 * 4
+    assert len(looks) == 2 * 4 * 4
     assert sum(bool(subjects) for subjects in looks) <= 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "least"), [("leak 40 %", 1), ("copy 50 %", 2), ("verifier always passes", 1)])
 def test_most_of_the_guilty_are_flagged(watch: ModuleType, name: str, least: int) -> None:
-    seen = [watch.play_one(name, number) for number in range(2)]
-    assert sum(case.found(watch.ALL[name].months) for case in seen) >= least
+    found = (number for number in range(2) if played(watch, name, number).found(watch.ALL[name].months))
+    assert len(list(islice(found, least))) == least
 
 
 def test_every_table_can_be_filled_from_what_was_seen(watch: ModuleType) -> None:
-    seen = {"honest, 20 submitters": [], "copy 50 %": [watch.play_one("copy 50 %", 0)]}
+    seen = {"honest, 20 submitters": [], "copy 50 %": [played(watch, "copy 50 %", 0)]}
     (row,) = watch._true({"copy 50 %": seen["copy 50 %"]})
     assert (row["cases"], row["month 1"], row["month 2"]) == (1, "100.0 (20.7 to 100.0)", "")
     assert watch._mix(seen)["right"].startswith("100.0")

@@ -70,8 +70,7 @@ def play(world: EchoWorld, seed: int, redrawn: int = 0) -> ResultTable:
     """
     said = tuple(
         SaidValues(row.month, row.submitter, str(row.task), dated(served_values(row.foreign), row.month))
-        for row in rows(world, seed, redrawn)
-        if any(one["said"] for one in row.foreign)
+        for row in rows(world, seed, redrawn, silent=False)
     )
     runs = [(month, who) for month in range(1, world.months + 1) for who in range(world.submitters)]
     nothing = np.zeros((len(runs), 0), dtype=np.int64)
@@ -95,8 +94,11 @@ def play(world: EchoWorld, seed: int, redrawn: int = 0) -> ResultTable:
     )
 
 
-def rows(world: EchoWorld, seed: int, redrawn: int = 0) -> Iterator[EchoRow]:
-    """Give the results of a world, by month, submitter and task; for `redrawn` see `play`."""
+def rows(world: EchoWorld, seed: int, redrawn: int = 0, *, silent: bool = True) -> Iterator[EchoRow]:
+    """Yield the results of a world, by month, submitter and task; for `redrawn` see `play`.
+
+    Without `silent`, results in which nothing foreign is said are left out.
+    """
     chance, drawn = random.Random(f"agents-{seed}"), _drawn(world, (seed, 1))
     others = _drawn(world, (seed, 1, redrawn)) if redrawn else drawn
     agents = [_Agent(world, world.manners[who % len(world.manners)], who, seed) for who in range(world.submitters)]
@@ -109,8 +111,12 @@ def rows(world: EchoWorld, seed: int, redrawn: int = 0) -> Iterator[EchoRow]:
                     if task in world.live_in(month - 1) and chance.random() < world.repeated:
                         for parameter, choice in values:
                             said[task, parameter].add(choice)
+            spoken = {task for task, _ in said}
             for task in world.live_in(month):
-                yield EchoRow(month, f"s{who:02}", task, list(_foreign(world, drawn, others, said, month, who, task)))
+                if silent or task in spoken:
+                    foreign = list(_foreign(world, drawn, others, said, month, who, task))
+                    if silent or any(values["said"] for values in foreign):
+                        yield EchoRow(month, f"s{who:02}", task, foreign)
 
 
 def _drawn(world: EchoWorld, seed: tuple[int, ...]) -> Any:

@@ -18,7 +18,6 @@ from rotation.detection.statistics.table import ResultTable
 from .echo_worlds import HONEST, EchoWorld, play
 
 CLEAR = 0.0005
-LEAKS = ((0.1, 0.3), (0.2, 0.1), (0.05, 0.5))
 
 
 def echoes(table: ResultTable, rotation: int) -> dict[str, DetectorResult]:
@@ -51,27 +50,34 @@ def test_hits_are_hypergeometric(population, marked, drawn):
         assert chance == pytest.approx(hypergeom.pmf(score // 2, population, marked, drawn))
 
 
-@pytest.mark.parametrize("sources", [1, 0], ids=["from one other", "from their own earlier month"])
-@pytest.mark.parametrize(("known", "repeated"), LEAKS)
+@pytest.mark.parametrize(
+    ("known", "repeated", "sources"),
+    [
+        pytest.param(0.1, 0.3, 1, id="from one other"),
+        pytest.param(0.1, 0.3, 0, id="from their own earlier month"),
+        pytest.param(0.2, 0.1, 1, id="seldom", marks=pytest.mark.full),
+        pytest.param(0.05, 0.5, 0, id="of few tasks", marks=pytest.mark.full),
+    ],
+)
 def test_who_repeats_a_leaked_text_is_found_and_its_source_named(known, repeated, sources):
     world = EchoWorld(known=known, repeated=repeated, sources=sources, months=3)
     found, named = Counter(), []
-    for seed in range(12):
+    for seed in range(6):
         table = play(world, seed)
         for month in (2, 3):
             guilty = echoes(table, month)["s00"]
             found[month] += guilty.p_value <= CLEAR
             named.append(guilty.detail)
-    assert found[2] >= 10
-    assert found[3] == 12
-    assert sum(name is not None for name in named) >= 20
+    assert found[2] >= 5
+    assert found[3] == 6
+    assert sum(name is not None for name in named) >= 10
     book = [name for name in named if name]
     assert all(name.startswith("own earlier month" if sources == 0 else "s") for name in book)
 
 
 def test_a_source_is_named_only_if_it_is_the_true_one():
     world = EchoWorld(known=0.1, repeated=0.3, months=2)
-    for seed in range(10):
+    for seed in range(5):
         source = random.Random(f"agents-{seed}").sample(range(1, world.submitters), 1)[0]
         detail = echoes(play(world, seed), 2)["s00"].detail
         assert detail is None or detail.startswith(
