@@ -20,7 +20,7 @@ from sandbox.transcript import CallRecord, Transcript
 from verifiers.language.verdict import Evidence, Verdict
 
 from ...serving import serve
-from ..conftest import MONTH, make, stocked_up
+from ..conftest import MONTH, made_once, make, stocked_up
 from ..guides import GuideShell, commands
 
 pytestmark = pytest.mark.slow
@@ -46,7 +46,6 @@ def play(house: Application, name: str, passes: slice | None, step: int = 1) -> 
         outcome = TaskRun(task, category, 8, verdict, evidence, transcript)
         house.run_tasks.record(opened, outcome if passes else replace(outcome, failure="ours", code="judge-lost"))
     house.official.close(opened)
-    house.detection.run(f"results of run {opened.record.number}")
 
 
 def played(folder: Path, peers: tuple[str, ...]) -> Path:
@@ -54,27 +53,24 @@ def played(folder: Path, peers: tuple[str, ...]) -> Path:
     house = Application(folder, None)
     for step, name in enumerate(peers, 1):
         play(house, name, slice(step, None, 2), step)
+    house.detection.run("results of the first month")
     stocked_up(house, 1, 5, template="t{number}")
     house.rotation.run(Month.parse(MONTH))
     for step, name in enumerate(peers, 1):
         play(house, name, slice(0, 18) if name == "mallory" else slice(step % 3, None, 2), step)
+    house.detection.run("results of the second month")
     house.close()
     return folder
 
 
-@pytest.fixture(scope="module")
-def two_months(memory: Path) -> Path:
-    """Play two months of five submitters; in the second, one passes every old task and no new one."""
-    return played(memory / "watch", PEERS)
-
-
 @pytest.fixture
-def months(two_months: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(two_months, tmp_path / "home"))
+def months(templates: Path, tmp_path: Path) -> Path:
+    """Return a home of two months of five submitters; in the second, one passes every old task and no new one."""
+    made = made_once(templates / "watch", lambda folder: played(folder, PEERS))
+    return Path(shutil.copytree(made, tmp_path / "home"))
 
 
-def test_scans_run_by_themselves_and_their_findings_are_rows(say, months):
-    """A scan follows each run without being asked for."""
+def test_findings_of_both_months_are_rows(say, months):
     data = say("watch", "list", "--all", "--home", months, "--json").data
     assert [(one["month"], one["runs"], one["submitters"]) for one in data["looks"]] == [
         ("2026-12", 5, 5),
@@ -184,6 +180,7 @@ def test_a_later_month_moves_no_linked_score_of_an_earlier_leaderboard(say, mont
     assert say(*words).data == before
 
 
+@pytest.mark.full
 def test_with_few_peers_the_smallest_detectable_leak_is_reported(say, tmp_path):
     home = played(tmp_path / "home", PEERS[:3])
     look = say("watch", "list", "--month", "2027-01", "--home", home, "--json").data["looks"][0]

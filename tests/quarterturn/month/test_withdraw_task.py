@@ -39,6 +39,7 @@ from vault.task.lifecycle import TaskState
 from verifiers.language.verdict import Evidence, Verdict
 
 from ...broken import EVIDENCE
+from ...sandbox.builders import in_memory
 from ...serving import serve
 from ...ssh_keys import make_ssh_key
 from ..children import Child, die
@@ -251,8 +252,10 @@ def one_broken(few, copy):
     house.close()
 
 
-@pytest.mark.box
-def test_only_what_execution_shows_to_be_broken_stops_to_count_and_the_release_shows_it(one_broken, say, tmp_path):
+def test_only_what_execution_shows_to_be_broken_stops_to_count_and_the_release_shows_it(
+    one_broken, say, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("quarterturn.boxes.choose_box", lambda *_, **__: in_memory()[0])
     house, home = one_broken, one_broken.places.home
     cohort = house.months.cohorts("live")[0]
     works, breaks = sorted(cohort.tasks, key=lambda task: house.vault.record(task).server)

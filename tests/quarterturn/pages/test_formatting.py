@@ -1,10 +1,11 @@
-"""Tests of how pages format names and numbers."""
+"""Tests of how pages format names, numbers and figures."""
 
 from __future__ import annotations
 
 import pytest
 
 from quarterturn.pages.drawing import formatting
+from quarterturn.pages.drawing.figures import draw_figure
 
 
 @pytest.mark.parametrize(
@@ -39,3 +40,9 @@ def test_invisible_characters_of_a_name_are_escaped() -> None:
 def test_a_long_name_is_cut_for_a_chart() -> None:
     assert formatting.short("W" * 60) == "W" * 25 + "…"
     assert formatting.short("who001") == "who001"
+
+
+def test_a_figure_is_written_to_a_tenth_with_its_interval() -> None:
+    shown = draw_figure("Success", {"value": 0.545, "low": 0.33, "high": 0.74, "n": 24})
+    assert (shown.value, shown.between) == ("54.5\u202f%", "33.0 to 74.0")
+    assert draw_figure("Success", None).value == formatting.NONE
