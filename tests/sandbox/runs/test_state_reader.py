@@ -25,6 +25,8 @@ from verifiers.tree import DIRECTORY, FileTree, Node
 
 from ...frozen import content
 
+pytestmark = pytest.mark.needs("postgres", "redis")
+
 EMPTY = {"postgres": {"schemas": ["public"], "tables": []}, "redis": {"keys": {}}}
 POSTGRES, REDIS = SERVERS["postgres"], SERVERS["redis"]
 STOCK = {"columns": [["id", "serial primary key"], ["item", "text"], ["price", "numeric"]], "rows": [[1, "lamp", 5]]}
