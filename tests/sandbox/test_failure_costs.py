@@ -445,6 +445,7 @@ def test_a_world_with_too_little_memory_for_its_servers_is_ours(box, tmp_path):
 
 @pytest.mark.box
 @pytest.mark.slow
+@pytest.mark.full
 def test_a_world_whose_disk_is_too_small_for_its_seed_is_ours(box, tmp_path):
     task = a_task(initial_state={"filesystem": {"files": {"one.txt": "1" * 200_000}}})
     terms = Terms(world=ResourceLimits(tmpfs=64 * 1024))
@@ -472,6 +473,7 @@ def test_a_real_relay_that_dies_is_a_fail(box, tmp_path):
 
 @pytest.mark.box
 @pytest.mark.slow
+@pytest.mark.full
 def test_a_real_server_that_is_killed_from_outside_is_a_fail(box, tmp_path):
     def deed() -> bool:
         return kill(b"mcp_server_sqlite") and kill(MARK.encode())  # the agent goes on, and meets it

@@ -24,10 +24,27 @@ from ..builders import first_of
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def callbacks(port):
+@contextlib.contextmanager
+def listening():
+    """Listen for callbacks on a free port."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
     with Callbacks(f"127.0.0.1:{port}", "https://bench.example.org/cb") as made:
         made.port = port
+        yield made
+
+
+@pytest.fixture(scope="module")
+def callbacks():
+    """Return a listener that all tests share."""
+    with listening() as made:
+        yield made
+
+
+@pytest.fixture
+def mortal_callbacks():
+    """Return a listener of a test's own, which it may stop."""
+    with listening() as made:
         yield made
 
 
@@ -190,7 +207,8 @@ def test_no_second_request_is_smuggled_behind_a_first(callbacks, gateway, tmp_pa
     assert len(heard.requests) <= 1
 
 
-def test_it_listens_as_nobody_and_ends_with_its_runner(callbacks, tmp_path):
+def test_it_listens_as_nobody_and_ends_with_its_runner(mortal_callbacks, tmp_path):
+    callbacks = mortal_callbacks
     status = Path(f"/proc/{first_of(callbacks._process)}/status").read_text()
     if os.geteuid() == 0:
         assert "Uid:\t65531\t65531\t65531\t65531" in status
@@ -206,7 +224,8 @@ def test_it_listens_as_nobody_and_ends_with_its_runner(callbacks, tmp_path):
         call(callbacks, "/")
 
 
-def test_its_death_is_known_to_its_runs_and_the_next_run_finds_it_up_again(callbacks, gateway, tmp_path):
+def test_its_death_is_known_to_its_runs_and_the_next_run_finds_it_up_again(mortal_callbacks, gateway, tmp_path):
+    callbacks = mortal_callbacks
     with gateway(tmp_path) as heard:
         lost, _ = callbacks.admit(tmp_path)
         os.kill(first_of(callbacks._process), signal.SIGKILL)
@@ -242,7 +261,8 @@ def test_silent_connections_are_cut_off(callbacks):
         assert silent.recv(1) == b""
 
 
-def test_a_process_that_stands_still_holds_nobody_up(callbacks, tmp_path, monkeypatch):
+def test_a_process_that_stands_still_holds_nobody_up(mortal_callbacks, tmp_path, monkeypatch):
+    callbacks = mortal_callbacks
     token, _ = callbacks.admit(tmp_path)
     monkeypatch.setattr("sandbox.endpoint.callbacks.PATIENCE", 0.1)
     os.kill(first_of(callbacks._process), signal.SIGSTOP)

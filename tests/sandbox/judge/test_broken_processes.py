@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import tarfile
+from collections.abc import Mapping
+from contextlib import closing
 
 import pytest
 
@@ -22,7 +24,7 @@ from ...patience import PATIENCE
 
 pytestmark = pytest.mark.slow
 
-# A fork server whose children are the real ones, but for one deed where a part of the request holds a mark.
+# A fork server whose children are the real ones, but for a deed where a part of the request holds its mark.
 FAKE = """
 import mmap, os
 from sandbox.isolation.forking import serve
@@ -32,10 +34,14 @@ from sandbox.judge.{module} import OPERATIONS
 
 MET = mmap.mmap(-1, 1)  # memory that all children share
 
+DEEDS = {{}}
+{deeds}
+
 def wrapped(operation):
     def doing(header, parts):
-        if any({mark!r} in part for part in parts):
-            {deed}
+        for mark, deed in DEEDS.items():
+            if any(mark in part for part in parts) and (reply := deed(header, parts)) is not None:
+                return reply
         return operation(header, parts)
     return doing
 
@@ -44,8 +50,12 @@ def child(descriptors):
 
 serve(lambda: None, child)
 """
-MARK = b"the mark"
-SEED, MARKED = (FileTree({"a.txt": Node("file", text)}) for text in (b"hello\n", MARK))
+DEED = """
+def deed(header, parts):
+    {deed}
+DEEDS[{mark!r}] = deed
+"""
+SEED = FileTree({"a.txt": Node("file", b"hello\n")})
 THERE = {"filesystem.fileExists": {"path": "a.txt"}}
 
 
@@ -68,18 +78,48 @@ DEATHS = {
 }
 
 
+WRECK = """
+    from verifiers.normal_form import NormalState, encode
+    part = encode({'filesystem': NormalState(unreadable='not today')})
+    cases = b'[{"name": "", "kind": "broken", "answer": null, "states": {"filesystem": 0}}]'
+    return message.answer('done', '', cases, message.framed(part))
+"""
+NONSENSE = ("return message.answer('done', '', b'garbage', b'garbage')", "return message.answer('done')")
+TOO_LITTLE = {"while True: pass": 0.3, "raise MemoryError": PATIENCE, "bytes(1 << 40)": PATIENCE}
+"""Deeds, and the seconds that their readers have."""
+MARKS = {deed: f"the mark {number:02}" for number, deed in enumerate((*DEATHS.values(), WRECK, *NONSENSE, *TOO_LITTLE))}
+
+
+def fork_server(module: str, deeds: Mapping[str, str]) -> ForkServer:
+    """Return a fork server whose children do each deed where they meet its mark; every request holds the empty one."""
+    text = "".join(DEED.format(deed=deed, mark=mark.encode()) for deed, mark in deeds.items())
+    return ForkServer("-c", FAKE.format(module=module, deeds=text))
+
+
+@pytest.fixture(scope="module")
+def broken_readers():
+    """Return a fork server of readers that do what the mark in a state says."""
+    with closing(fork_server("reader", MARKS)) as server:
+        yield server
+
+
 @pytest.fixture
 def fake():
-    """Make a fork server whose children misbehave."""
+    """Make a fork server whose children always misbehave, or where they meet a mark."""
     made = []
 
-    def fake(module="reader", deed="pass", mark=MARK):
-        made.append(ForkServer("-c", FAKE.format(module=module, deed=deed, mark=mark)))
+    def fake(module, deed, mark=""):
+        made.append(fork_server(module, {deed: mark}))
         return made[-1]
 
     yield fake
     for server in made:
         server.close()
+
+
+def marked(deed: str) -> FileTree:
+    """Return a state whose reader does a deed."""
+    return FileTree({"a.txt": Node("file", MARKS[deed].encode())})
 
 
 @pytest.fixture
@@ -88,10 +128,10 @@ def asked(question):
 
 
 @pytest.mark.parametrize("deed", DEATHS.values(), ids=DEATHS.keys())
-def test_a_state_that_kills_its_reader_counts_against_the_agent(fake, asked, left, deed, monkeypatch):
+def test_a_state_that_kills_its_reader_counts_against_the_agent(broken_readers, asked, left, deed, monkeypatch):
     monkeypatch.setattr(judge_requests, "MAX_READING", 1 << 20)
-    judging = StateJudge(fake(deed=deed), JUDGE, PATIENCE)
-    judged = judging.verdict(asked, left(filesystem=MARKED), "42", lambda: left(filesystem=SEED))
+    judging = StateJudge(broken_readers, JUDGE, PATIENCE)
+    judged = judging.verdict(asked, left(filesystem=marked(deed)), "42", lambda: left(filesystem=SEED))
     assert judged.verdict is Verdict.FALSE
     assert [child.verdict for child in judged.evidence.children] == [Verdict.FALSE] * 3
     assert judged.evidence.children[1].children[0].verdict is Verdict.TRUE, "below a not it is the other way round"
@@ -100,58 +140,47 @@ def test_a_state_that_kills_its_reader_counts_against_the_agent(fake, asked, lef
 
 
 def test_a_reader_that_dies_of_the_untouched_state_too_is_ours(fake, asked, left):
-    judging = StateJudge(fake(deed="os._exit(0)", mark=b""), JUDGE, PATIENCE)
+    judging = StateJudge(fake("reader", "os._exit(0)"), JUDGE, PATIENCE)
     with pytest.raises(Unjudged, match="of our own making"):
-        judging.verdict(asked, left(filesystem=MARKED), None, lambda: left(filesystem=SEED))
+        judging.verdict(asked, left(), None, lambda: left(filesystem=SEED))
 
 
-WRECK = """
-            from verifiers.normal_form import NormalState, encode
-            part = encode({'filesystem': NormalState(unreadable='not today')})
-            cases = b'[{"name": "", "kind": "broken", "answer": null, "states": {"filesystem": 0}}]'
-            return message.answer('done', '', cases, message.framed(part))
-"""
-
-
-def test_an_unreadable_state_counts_against_the_agent_if_the_seed_is_readable(fake, asked, left):
-    judging = StateJudge(fake(deed=WRECK), JUDGE, PATIENCE)
-    judged = judging.verdict(asked, left(filesystem=MARKED), None, lambda: left(filesystem=SEED))
+def test_an_unreadable_state_counts_against_the_agent_if_the_seed_is_readable(fake, broken_readers, asked, left):
+    judging = StateJudge(broken_readers, JUDGE, PATIENCE)
+    judged = judging.verdict(asked, left(filesystem=marked(WRECK)), None, lambda: left(filesystem=SEED))
     assert judged.verdict is Verdict.FALSE
-    everywhere = StateJudge(fake(deed=WRECK, mark=b""), JUDGE, PATIENCE)
+    everywhere = StateJudge(fake("reader", WRECK), JUDGE, PATIENCE)
     with pytest.raises(Unjudged, match="nobody can read it"):
-        everywhere.verdict(asked, left(filesystem=MARKED), None, lambda: left(filesystem=SEED))
+        everywhere.verdict(asked, left(filesystem=SEED), None, lambda: left(filesystem=SEED))
 
 
-@pytest.mark.parametrize(
-    "deed", ["return message.answer('done', '', b'garbage', b'garbage')", "return message.answer('done')"]
-)
-def test_a_normal_form_that_no_judge_understands_counts_against_the_agent(fake, asked, left, deed):
-    judging = StateJudge(fake(deed=deed), JUDGE, PATIENCE)
-    state = left(filesystem=MARKED)
+@pytest.mark.parametrize("deed", NONSENSE)
+def test_a_normal_form_that_no_judge_understands_counts_against_the_agent(broken_readers, asked, left, deed):
+    judging = StateJudge(broken_readers, JUDGE, PATIENCE)
+    state = left(filesystem=marked(deed))
     assert judging.verdict(asked, state, None, lambda: left(filesystem=SEED)).verdict is Verdict.FALSE
 
 
 def test_a_reader_killed_in_the_middle_is_asked_again_and_nobody_is_blamed(fake, asked, left):
-    judging = StateJudge(fake(deed="if not MET[0]: MET[0] = 1; os._exit(1)", mark=b""), JUDGE, PATIENCE)
+    judging = StateJudge(fake("reader", "if not MET[0]: MET[0] = 1; os._exit(1)"), JUDGE, PATIENCE)
     judged = judging.verdict(asked, left(filesystem=SEED), None, left)
     assert (judged.verdict, judged.again) == (Verdict.TRUE, True)
 
 
-@pytest.mark.parametrize(
-    ("deed", "seconds"), [("while True: pass", 0.3), ("raise MemoryError", PATIENCE), ("bytes(1 << 40)", PATIENCE)]
-)
-def test_the_end_of_time_or_memory_decides_nothing(fake, asked, left, deed, seconds):
-    judging = StateJudge(fake(deed=deed), JUDGE, seconds)
+@pytest.mark.parametrize(("deed", "seconds"), TOO_LITTLE.items())
+def test_the_end_of_time_or_memory_decides_nothing(broken_readers, asked, left, deed, seconds):
+    judging = StateJudge(broken_readers, JUDGE, seconds)
     with pytest.raises(Unjudged, match="twice, the second time alone"):
-        judging.verdict(asked, left(filesystem=MARKED), None, lambda: left(filesystem=SEED))
+        judging.verdict(asked, left(filesystem=marked(deed)), None, lambda: left(filesystem=SEED))
 
 
 def test_a_judge_that_lies_about_one_state_counts_against_it_and_one_that_always_lies_is_ours(fake, asked, left):
     lie = 'return message.answer(\'done\', part=b\'{"probes": [["true", "", false]]}\')'
     seed = lambda: left(filesystem=SEED)  # noqa: E731 - as a caller would
-    some = StateJudge(READER, fake("judge", lie), PATIENCE)
-    assert some.verdict(asked, left(filesystem=MARKED), None, seed).verdict is Verdict.FALSE
-    always = StateJudge(READER, fake("judge", lie, mark=b""), PATIENCE)
+    some = StateJudge(READER, fake("judge", lie, "a mark"), PATIENCE)
+    marked_state = left(filesystem=FileTree({"a.txt": Node("file", b"a mark")}))
+    assert some.verdict(asked, marked_state, None, seed).verdict is Verdict.FALSE
+    always = StateJudge(READER, fake("judge", lie), PATIENCE)
     with pytest.raises(Unjudged):
         always.verdict(asked, left(filesystem=SEED), None, seed)
 
@@ -168,8 +197,9 @@ def test_bytes_that_are_no_state_are_refused(judging, asked, left, tar):
 
 
 def test_one_folder_is_cut_out_as_the_seed_of_a_fresh_world(judging, left):
-    tar = judging.extract(left(filesystem=SEED, git=MARKED), "git")
-    assert dict(content(FrozenState(tar))) == {"git": Node("directory", mode=0o755), **MARKED.under("git")}
+    other = FileTree({"b.txt": Node("file", b"other\n")})
+    tar = judging.extract(left(filesystem=SEED, git=other), "git")
+    assert dict(content(FrozenState(tar))) == {"git": Node("directory", mode=0o755), **other.under("git")}
 
 
 def test_a_backends_output_is_a_document_or_none(judging):

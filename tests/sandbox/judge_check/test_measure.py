@@ -86,7 +86,7 @@ def test_a_judge_that_wavers_has_a_spread_that_is_its_dial():
     assert measured(passes=1, noise=share).claim_spread is None
 
 
-@pytest.mark.parametrize("bias", [0.3, -0.3])
+@pytest.mark.parametrize("bias", [0.3, pytest.param(-0.3, marks=pytest.mark.full)])
 def test_a_judge_that_is_too_kind_or_too_strict_is_refused(bias):
     found = measured(bias=bias)
     raised = found.outcomes["incorrect"]["partially_correct"]

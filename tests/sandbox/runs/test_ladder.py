@@ -72,6 +72,7 @@ def passed(ladder, tasks, rung):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_each_rung_passes_more_than_the_one_below_it(ladder, tasks):
     counts = [passed(ladder, tasks, rung) for rung in RUNGS]
     assert counts == sorted(counts)

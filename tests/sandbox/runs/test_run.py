@@ -110,7 +110,7 @@ def test_the_oracle_passes_in_the_official_box_too():
 
 
 @pytest.mark.box
-@pytest.mark.parametrize(("times", "passed"), [(1, True), (2, False)])
+@pytest.mark.parametrize(("times", "passed"), [(1, True), pytest.param(2, False, marks=pytest.mark.full)])
 def test_the_rulebook_asks_once_more_after_an_error_and_gives_up_after_two(box, nothing_left, times, passed):
     faults = [{"tool": "filesystem.create_directory", "call": call + 1, "error": "busy"} for call in range(times)]
     rulebook = submission.command(f"python3 {AGENTS / 'rulebook' / 'agent.py'}", submitter="ada")

@@ -32,8 +32,8 @@ def test_a_memorised_solution_of_another_s_variant_is_said_to_real_servers(tmp_p
     memorised = filled({"calls": solution["calls"], "answer": solution["answer"]}, theirs)
     calls = [(wire_name(step["tool"]), step["arguments"]) for step in memorised["calls"]]
     story = f"for name, arguments in json.loads({json.dumps(calls)!r}):\n    call(name, **arguments)\n"
-    agent, served = an_agent(tmp_path / "agent", story), task.filled(mine)
-    (run,) = run_set([served], agent, BwrapBox(), free={task.id: task.free})
+    agent, served, box = an_agent(tmp_path / "agent", story), task.filled(mine), BwrapBox()
+    (run,) = run_set([served], agent, box, free={task.id: task.free})
     assert run.code == "finished", run.output
     assert len(run.transcript.calls) == len(calls)
     assert run.said, "the shipped tasks name their places in calls"
@@ -44,7 +44,7 @@ def test_a_memorised_solution_of_another_s_variant_is_said_to_real_servers(tmp_p
     for name, value in theirs.items():
         honest = honest.replace(value, mine[name])
     story = f"for name, arguments in json.loads({honest!r}):\n    call(name, **arguments)\n"
-    (run,) = run_set([served], an_agent(tmp_path / "honest", story), BwrapBox(), free={task.id: task.free})
+    (run,) = run_set([served], an_agent(tmp_path / "honest", story), box, free={task.id: task.free})
     assert (len(run.transcript.calls), run.said) == (len(calls), ())
 
 

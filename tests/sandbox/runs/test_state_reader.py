@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -25,6 +26,8 @@ from verifiers.tree import DIRECTORY, FileTree, Node
 
 from ...frozen import content
 
+pytestmark = pytest.mark.needs("postgres", "redis")
+
 EMPTY = {"postgres": {"schemas": ["public"], "tables": []}, "redis": {"keys": {}}}
 POSTGRES, REDIS = SERVERS["postgres"], SERVERS["redis"]
 STOCK = {"columns": [["id", "serial primary key"], ["item", "text"], ["price", "numeric"]], "rows": [[1, "lamp", 5]]}
@@ -34,6 +37,12 @@ TOOLS = [
 ]
 TRUTH = {"postgres.rowExists": {"table": "stock", "where": {"id": 1, "item": "lamp", "price": 5}}}
 LIE = {"postgres.rowExists": {"table": "stock", "where": {"item": "lie"}}}
+
+
+@cache
+def the_box():
+    """Return a box that all tests share: it looks for its programs once."""
+    return BwrapBox()
 
 
 def a_task(predicate, state=STATE):
@@ -57,7 +66,7 @@ def a_task(predicate, state=STATE):
 def played(*statements, predicate=TRUTH, state=STATE):
     """Run SQL through the real server, and judge the state."""
     calls = [{"tool": "postgres.execute", "arguments": {"sql": statement}} for statement in statements]
-    return BoxProver(BwrapBox()).prove(a_task(predicate, state) | {"max_steps": len(calls) + 1}, calls, None)
+    return BoxProver(the_box()).prove(a_task(predicate, state) | {"max_steps": len(calls) + 1}, calls, None)
 
 
 def played_apart(cases, where):
@@ -71,7 +80,7 @@ def played_apart(cases, where):
 
 
 def read(server, folder, **more):
-    return snapshot(BwrapBox(), server, in_data(server, folder), JUDGING, limits=Terms().world, **more)
+    return snapshot(the_box(), server, in_data(server, folder), JUDGING, limits=Terms().world, **more)
 
 
 def said_of(server, dump, predicate):
@@ -83,7 +92,7 @@ def said_of(server, dump, predicate):
 
 @pytest.mark.box
 def test_a_state_that_nobody_asked_for_is_read_from_its_seed():
-    proved = BoxProver(BwrapBox()).prove(
+    proved = BoxProver(the_box()).prove(
         a_task({"all": [TRUTH, {"redis.hashEquals": {"key": "h", "fields": {"f": "v"}}}]}), [], None
     )
     assert proved.verdict is Verdict.TRUE
@@ -133,7 +142,7 @@ REFUSED = [
 def test_the_agents_role_is_nobody_special():
     calls = [{"tool": "postgres.execute", "arguments": {"sql": statement}} for statement in REFUSED]
     document = a_task(TRUTH) | {"max_steps": len(calls)}
-    proved = BoxProver(BwrapBox()).prove(document, calls, None)
+    proved = BoxProver(the_box()).prove(document, calls, None)
     taken = [sql for sql, call in zip(REFUSED, proved.log, strict=True) if not call["error"]]
     assert taken == []
     assert proved.verdict is Verdict.TRUE
@@ -214,7 +223,7 @@ def test_more_than_anybody_looks_at_counts_against_the_agent():
 def left():
     """Give a cluster as a world left it."""
     task = Task.parse(a_task(TRUTH))
-    prover = BoxProver(BwrapBox())
+    prover = BoxProver(the_box())
     kept = {}
 
     def keep(box, task, state, *rest):
@@ -297,7 +306,7 @@ def test_only_what_a_predicate_looks_at_is_read_back():
     tree = FileTree({"postgres": DIRECTORY, "redis": DIRECTORY, **REDIS.seed({}).under("redis")})
     task = Task.parse(a_task({"answer.equals": {"text": "x"}}))
     state = FrozenState(tree.to_tar())
-    assert read_back(BwrapBox(), task, state, Terms().world, JUDGING) == state
+    assert read_back(the_box(), task, state, Terms().world, JUDGING) == state
 
 
 @pytest.mark.box
@@ -312,7 +321,7 @@ def test_no_file_of_the_folder_passes_for_what_its_reader_says():
     )
     probe = {"redis.stringEquals": {"key": "a", "value": "1"}}
     task = Task.parse(a_task(probe))
-    after = read_back(BwrapBox(), task, FrozenState(tree.to_tar()), Terms().world, JUDGING)
+    after = read_back(the_box(), task, FrozenState(tree.to_tar()), Terms().world, JUDGING)
     assert list(after.dumps) == ["redis"]
     assert JUDGING.verdict(question_of(task), after, None, lambda: after).verdict is Verdict.TRUE
 

@@ -11,8 +11,14 @@ from sandbox.servers.registry import SERVERS
 MOST, LEAST = 18, 12  # tools that a task may list
 
 
+@pytest.fixture(scope="module")
+def prover():
+    """Return a prover in bubblewrap, which keeps the worlds of servers that keep nothing between proofs."""
+    return BoxProver(BwrapBox())
+
+
 @pytest.fixture
-def played():
+def played(prover):
     """Give a function that plays calls of one server, `[(tool, arguments)]`, and gives their results."""
 
     def play(server, state, calls, predicate, box=None):
@@ -34,6 +40,6 @@ def played():
             "success_predicate": predicate,
         }
         steps = [{"tool": f"{server}.{tool}", "arguments": arguments} for tool, arguments in calls]
-        return BoxProver(box or BwrapBox()).prove(task, steps, None)
+        return (BoxProver(box) if box else prover).prove(task, steps, None)
 
     return play

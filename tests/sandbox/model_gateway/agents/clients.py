@@ -4,8 +4,11 @@ import json
 import os
 import sys
 
-import anthropic
-import openai
+WIRE = sys.argv[1]
+if WIRE == "messages":  # each takes a second to load
+    import anthropic
+else:
+    import openai
 
 URL = os.environ["QUARTERTURN_URL"]
 TOOL = {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}
@@ -95,12 +98,11 @@ def messages(client):
 
 
 def main():
-    which = sys.argv[1]
-    if which == "messages":
+    if WIRE == "messages":
         client = anthropic.Anthropic(base_url=URL, api_key="none", max_retries=0)
     else:
         client = openai.OpenAI(base_url=f"{URL}/v1", api_key="none", max_retries=0)
-    found = dict({"chat": chat, "responses": responses, "messages": messages}[which](client))
+    found = dict({"chat": chat, "responses": responses, "messages": messages}[WIRE](client))
     sys.stdout.write(json.dumps(found))
 
 
