@@ -1,9 +1,9 @@
 """Pytest plugin that reports what each test costs: processor seconds, and counts of what it starts.
 
-Every run ends with a table by room. Seconds depend on the machine and are only shown. Units are the
-seconds over those of a fixed workload (`workload.py`). Each room has a budget of units and of starts (`budgets.py`), and
-a run of a whole room that exceeds it fails. The counts are of what the test's own process starts; what that starts in turn shows
-in the processor seconds, once it has ended. What an engine does for a container is not among them.
+Every run ends with a table by room. Seconds depend on the machine and are only shown. Units are the seconds over those
+of a fixed workload (`workload.py`). Each room has a budget of units and of starts (`budgets.py`), and a run of a whole
+room that exceeds it fails. The counts are of what the test's own process starts; what that starts in turn shows in the
+processor seconds, once it has ended. What an engine does for a container is not among them.
 """
 
 from __future__ import annotations

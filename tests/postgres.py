@@ -115,7 +115,7 @@ class Server:
 
 def _program(name: str) -> str:
     found = find(name)
-    assert found is not None, "Debian's package postgresql is missing: `./run test` installs it"
+    assert found is not None, "Debian's package postgresql is missing: `./run test --all` installs it"
     return found
 
 

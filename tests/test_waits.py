@@ -18,7 +18,6 @@ def test_no_test_sleeps_or_waits_for_less_than_patience():
     found = {
         f"{path.relative_to(TESTS)}::{function}": f"{path.relative_to(TESTS)}:{line} {function} {what}"
         for path in sorted(TESTS.rglob("*.py"))
-        if "bench" not in path.parts
         for function, line, what in waits_in(ast.parse(path.read_text(encoding="utf-8")))
     }
     excess = [said for place, said in found.items() if place not in ALLOWED]

@@ -108,7 +108,7 @@ def bench(arguments: Sequence[str]) -> int:
     named = [word for word in arguments if not word.startswith("-") and not word.isdigit()]
     wants_engine = not {"-h", "--help"} & set(arguments) and ("docker" in named or not named)
     with machine.engine() if wants_engine and machine.may_install() else nullcontext():
-        program = str(ROOT / "tests" / "bench" / "main.py")
+        program = str(ROOT / "bench" / "main.py")
         return subprocess.run([installer.python, program, *arguments], check=False).returncode
 
 

@@ -157,7 +157,7 @@ def small_dev_set() -> bytes:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Start Debian's chromium; a test fails where it is missing."""
-    assert shutil.which(CHROMIUM), "the tests of the pages need Debian's chromium: ./run test installs it"
+    assert shutil.which(CHROMIUM), "the tests of the pages need Debian's chromium: ./run test --all installs it"
     playwright = there(sync_playwright().start)
     try:
         browser = there(playwright.chromium.launch, executable_path=CHROMIUM, args=QUIET)

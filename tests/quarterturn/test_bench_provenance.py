@@ -23,7 +23,7 @@ COMPUTED = {
 
 @pytest.fixture(scope="module")
 def provenance():
-    spec = importlib.util.spec_from_file_location("bench_provenance", ROOT / "tests" / "bench" / "provenance.py")
+    spec = importlib.util.spec_from_file_location("bench_provenance", ROOT / "bench" / "provenance.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)

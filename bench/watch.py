@@ -32,7 +32,7 @@ from quarterturn.findings import case_file_scan
 from rotation.detection.detectors.scan import DETECTORS, judged
 
 _SPEC = importlib.util.spec_from_file_location(
-    "made_up_worlds", Path(__file__).parents[1] / "rotation" / "detection" / "worlds.py"
+    "made_up_worlds", Path(__file__).parents[1] / "tests" / "rotation" / "detection" / "worlds.py"
 )
 assert _SPEC
 assert _SPEC.loader

@@ -2,7 +2,7 @@
 
 A section with measured figures has a line of this form for each of its runs:
 
-    Measured at `94a83b4b` on two shared cores (x86-64); depends on `rotation/detection`, `tests/bench/watch.py`.
+    Measured at `94a83b4b` on two shared cores (x86-64); depends on `rotation/detection`, `bench/watch.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 DOCUMENTS = (
     "README.md",
     "docs/reference/benchmarks.md",

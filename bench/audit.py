@@ -92,7 +92,7 @@ def _audits(release: Path, key: str, reveals: int, rounds: int) -> Line:
 
 
 def _stage() -> Any:
-    path = Path(__file__).parents[1] / "vault" / "ledger" / "conftest.py"
+    path = Path(__file__).parents[1] / "tests" / "vault" / "ledger" / "conftest.py"
     spec = importlib.util.spec_from_file_location("stage", path)
     if spec is None or spec.loader is None:
         raise Failed(f"{path} cannot be loaded")

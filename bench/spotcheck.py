@@ -35,7 +35,7 @@ ROUNDS = 3
 TASKS = 200
 COLUMNS = ("server", "state", "sealed", "run", "first verdict", "again", "share", "said", "of the run")
 MEASURED = ("state", "sealed", "run", "first verdict", "again", "said")
-ORACLE = Path(__file__).parents[2] / "examples" / "agents" / "oracle" / "agent.py"
+ORACLE = Path(__file__).parents[1] / "examples" / "agents" / "oracle" / "agent.py"
 
 
 def bench(rounds: int = 0) -> Found:

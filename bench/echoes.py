@@ -20,7 +20,7 @@ from rotation.detection.detectors.echoes import echo
 from rotation.detection.detectors.scan import judged
 
 _SPEC = importlib.util.spec_from_file_location(
-    "echo_worlds", Path(__file__).parents[1] / "rotation" / "detection" / "echo_worlds.py"
+    "echo_worlds", Path(__file__).parents[1] / "tests" / "rotation" / "detection" / "echo_worlds.py"
 )
 assert _SPEC
 assert _SPEC.loader

@@ -20,7 +20,9 @@ from report import Found, Table
 from rotation.detection.tracing import Recipient, Trace, trace
 from sandbox.results.interval import wilson
 
-_SPEC = importlib.util.spec_from_file_location("leaking", Path(__file__).parents[1] / "rotation" / "leaking.py")
+_SPEC = importlib.util.spec_from_file_location(
+    "leaking", Path(__file__).parents[1] / "tests" / "rotation" / "leaking.py"
+)
 assert _SPEC
 assert _SPEC.loader
 leaking = sys.modules[_SPEC.name] = importlib.util.module_from_spec(_SPEC)

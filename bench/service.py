@@ -44,7 +44,7 @@ from sandbox.results.score import Score
 from sandbox.runs.tables import RunRow
 from vault.database import open_engine, transaction
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 ROUNDS, CLIENTS, REQUESTS = 3, 50, 1500
 SUBMISSIONS, ACCOUNTS, QUEUED = 10_000, 200, 10_000
 PATHS = ("/leaderboard", "/tasks", "/", "/rotations")
@@ -127,7 +127,7 @@ def serving(home: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
 @contextmanager
 def floor(body: Path, media: str) -> Iterator[str]:
     """Serve bytes with nothing around them."""
-    command = [sys.executable, ROOT / "tests" / "bench" / "bare.py", body, media]
+    command = [sys.executable, ROOT / "bench" / "bare.py", body, media]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             port = process.stdout.readline().strip() if process.stdout else ""

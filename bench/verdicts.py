@@ -35,7 +35,7 @@ from verifiers.language.verdict import Verdict
 from verifiers.predicates.context import Context
 from verifiers.tree import JudgeInput
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 import contextlib
 
 from tests.verifiers.costly import CASES as COSTLY
