@@ -15,6 +15,7 @@ from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.tree.merkle import leaf_hash, root, verify_consistency, verify_inclusion
 from vault.ledger.write.append import LogWriter
 
+from ...patience import PATIENCE
 from ..builders import ORIGIN, signer
 
 CRASHER = Path(__file__).with_name("crasher.py")

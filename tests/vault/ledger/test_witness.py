@@ -20,6 +20,8 @@ from vault.ledger.signatures.note import Signer, open_note
 from vault.ledger.tree.merkle import MerkleTree, consistency_proof, leaf_hash
 from vault.ledger.write.witness import MAX_BODY, SIZE, LocalWitness, WitnessReply
 
+from ...patience import PATIENCE
+
 ORIGIN, NOW = "bench.example/log", 1_700_000_000
 LOG = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(bytes(32)))
 THIEF = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(b"\1" * 32))
