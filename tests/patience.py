@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 
 PATIENCE = 100.0
-"""Seconds; the only limit that a wait in a test may have. A test has a larger one (`limits.py`): the wait fails first."""
+"""Seconds; the only limit that a wait in a test may have. A test has a larger one (`limits.py`): waits fail first."""
 _BETWEEN = 0.01
 
 
