@@ -33,6 +33,7 @@ from quarterturn.launcher.steps import INTERRUPTED, KEPT, MALFORMED, NO, Stop, c
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = "tests"
+STRESS = "--stress"
 AGENT_LOCK = "examples/agents/llm/requirements.txt"  # what the rulebook needs, and clients of language models
 CONSUMER_LOCKS = ("requirements/consumers.txt", "requirements/consumers-source.txt")
 WORLD_LOCKS = "sandbox/servers/*/requirements.txt"
@@ -46,7 +47,8 @@ usage: ./run VERB [arguments]
   demo [...]     set up, then run the demo: one benchmark month (./run demo --help)
   test [...]     set up, install what the tests need, and run them all; or a room (./run test vault),
                  what depends on the changes since a commit (--changed [COMMIT]), or also the
-                 exhaustive sets (--exhaustive); other arguments go to pytest
+                 exhaustive sets (--exhaustive); other arguments go to pytest; or play
+                 files twenty times beside eight busy loops and on one core (--stress FILE)
   check          lint, format, types and the quick tests, side by side
   bench [...]    set up, then measure (--json for one object)
   images         build the container images, for `--box docker`
@@ -166,6 +168,8 @@ def test(arguments: Sequence[str]) -> int:
         with stop_said("tests that need one are not run", unless=everything):
             stack.enter_context(machine.engine())
             stack.enter_context(_images_meanwhile())
+        if STRESS in words:
+            return _run(installer, "stress", "python", "tests/stress.py", *(word for word in words if word != STRESS))
         return _run(installer, "tests", "pytest", *WORKERS, *words)
 
 

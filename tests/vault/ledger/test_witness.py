@@ -20,8 +20,6 @@ from vault.ledger.signatures.note import Signer, open_note
 from vault.ledger.tree.merkle import MerkleTree, consistency_proof, leaf_hash
 from vault.ledger.write.witness import MAX_BODY, SIZE, LocalWitness, WitnessReply
 
-from ...patience import PATIENCE
-
 ORIGIN, NOW = "bench.example/log", 1_700_000_000
 LOG = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(bytes(32)))
 THIEF = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(b"\1" * 32))
@@ -180,7 +178,7 @@ def test_processes_that_race_never_roll_a_witness_back(new_witness, tmp_path):
     )
     command = [sys.executable, "-c", program, str(Path(__file__).parent), str(tmp_path / "state")]
     children = [subprocess.Popen(command) for _ in range(2)]
-    assert [child.wait(PATIENCE) for child in children] == [0, 0]
+    assert [child.wait() for child in children] == [0, 0]
     assert new_witness().last(ORIGIN).size >= 59
 
 
