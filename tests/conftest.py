@@ -30,7 +30,9 @@ from . import accounting, changed, images, limits, needs
 from .postgres import Server
 from .waits import ALLOWED
 
-settings.register_profile("house", deadline=None)  # two cores are shared by many tests: time says nothing there
+settings.register_profile(  # two cores are shared by many tests: time says nothing; what failed once fails again
+    "house", deadline=None, derandomize=True, database=None
+)
 settings.load_profile("house")
 
 for _name in [name for name in os.environ if name.startswith("QUARTERTURN_")]:
@@ -144,6 +146,12 @@ def own_machine_lock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(machine_lock, "shared_folder", lambda: folder)
         yield
+
+
+@pytest.fixture
+def dice(request: pytest.FixtureRequest) -> random.Random:
+    """Return a source of random draws that is seeded by the test's name."""
+    return random.Random(request.node.nodeid)
 
 
 @pytest.fixture
