@@ -22,14 +22,17 @@ from hypothesis import settings
 
 from quarterturn import migrations
 from quarterturn.launcher.verbs import QUICK
+from sandbox.isolation import machine_lock
 from vault import core_dumps
 from vault.database import open_engine
 
-from . import accounting, changed, needs, sizes
+from . import accounting, changed, limits, needs, sizes
 from .postgres import Server
 from .waits import ALLOWED
 
-settings.register_profile("house", deadline=None)  # two cores are shared by many tests: time says nothing there
+settings.register_profile(  # two cores are shared by many tests: time says nothing; what failed once fails again
+    "house", deadline=None, derandomize=True, database=None
+)
 settings.load_profile("house")
 
 for _name in [name for name in os.environ if name.startswith("QUARTERTURN_")]:
@@ -85,6 +88,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     accounting.begin(config)
     changed.begin(config)
+    limits.begin(config)
     sizes.begin(config)  # before what is missing: of what is left out nothing can be
     config.pluginmanager.register(needs.NotRun(config), "needs")
     config.addinivalue_line("markers", "needs(name, ...): what it cannot run without; the names are in tests/needs.py")
@@ -126,6 +130,25 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "backend" in metafunc.fixturenames and metafunc.definition.get_closest_marker("both_databases"):
         elsewhere = pytest.param("postgresql", marks=pytest.mark.slow)
         metafunc.parametrize("backend", ["sqlite", elsewhere], indirect=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_machine_lock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let runs of this process wait for none of other processes.
+
+    A test may stall a run that holds the lock for its class, and wait for the next run of that class. A test elsewhere
+    that waits for another class goes first (`test_a_run_waiting_for_another_class_is_next`): so neither would end.
+    """
+    folder = tmp_path_factory.mktemp("machine-lock")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine_lock, "shared_folder", lambda: folder)
+        yield
+
+
+@pytest.fixture
+def dice(request: pytest.FixtureRequest) -> random.Random:
+    """Return a source of random draws that is seeded by the test's name."""
+    return random.Random(request.node.nodeid)
 
 
 @pytest.fixture

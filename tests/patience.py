@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import pytest
 
-PATIENCE = 300.0
-"""Seconds; the only limit that a wait in a test may have."""
+PATIENCE = 100.0
+"""Seconds; the only limit that a wait in a test may have. A test has a larger one (`limits.py`): waits fail first."""
 _BETWEEN = 0.01
 
 

@@ -1,4 +1,4 @@
-"""Tests that no test depends on the machine's speed: none sleeps, and none waits for less than `PATIENCE`."""
+"""Tests that no test depends on the machine's speed: none sleeps, and every limit of a wait is `PATIENCE`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TESTS = Path(__file__).parent
 
 
 @pytest.mark.slow
-def test_no_test_sleeps_or_waits_for_less_than_patience():
+def test_no_test_sleeps_or_gives_a_wait_a_limit_of_its_own():
     found = {
         f"{path.relative_to(TESTS)}::{function}": f"{path.relative_to(TESTS)}:{line} {function} {what}"
         for path in sorted(TESTS.rglob("*.py"))

@@ -1,17 +1,16 @@
-"""Allow-list of the places where tests sleep or wait for a fixed time."""
+"""Allow-list of the places where tests sleep or wait for a time of their own."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from .patience import PATIENCE
-
 WAITS = {"join", "wait", "result", "communicate", "acquire", "exception"}  # take a number of seconds first
 
 ALLOWED = {
     # Polling, outside of any claim about time.
     "patience.py::until": "the one loop that polls",
+    "limits.py::_dump": "polls for the stacks of a child, once a test has failed",
     "postgres.py::start": "polls a server that is starting",
     "browser/conftest.py::site": "polls a server that is starting, and sees if its thread has ended",
     "sandbox/test_failure_costs.py::watch": "looks at processes until it is told to stop",
@@ -34,7 +33,7 @@ ALLOWED = {
     "quarterturn/servers/notebook.py::call": "a tool that takes time: it goes on in a server whose clock is frozen",
     "vault/test_database.py::count": "widens the gap between a read and a write, into which the other writers fall",
 }
-"""Where a test may sleep or wait for less than PATIENCE, by file and function, and why."""
+"""Where a test may sleep or wait for other than PATIENCE, by file and function, and why."""
 
 
 def waits_in(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
@@ -58,7 +57,7 @@ def _own_waits(function: ast.AST) -> Iterator[tuple[int, str]]:
         limits = [keyword.value for keyword in node.keywords if keyword.arg == "timeout"]
         limits += [first] if name in WAITS and first is not None else []
         for value in map(_number, limits):
-            if value is not None and 0 < value < PATIENCE:  # with 0 it looks and does not wait
+            if value is not None and value > 0:  # with 0 it looks and does not wait; PATIENCE is written by its name
                 yield node.lineno, f"waits {value:g} s at most"
 
 

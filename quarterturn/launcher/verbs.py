@@ -33,6 +33,7 @@ from quarterturn.launcher.steps import INTERRUPTED, MALFORMED, NO, Stop, complai
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = "tests"
+STRESS = "--stress"
 AGENT_LOCK = "examples/agents/llm/requirements.txt"  # what the rulebook needs, and clients of language models
 CONSUMER_LOCKS = ("requirements/consumers.txt", "requirements/consumers-source.txt")
 WORLD_LOCKS = "sandbox/servers/*/requirements.txt"
@@ -47,7 +48,8 @@ usage: ./run VERB [arguments]
   test [...]     set up, and run the tests that need nothing but bubblewrap: of all rooms, of one
                  (./run test vault), or what depends on the changes since a commit (--changed [COMMIT]);
                  with --all also those of engine, browser, databases and other programs, after installing
-                 these; with --exhaustive also the exhaustive sets; other arguments go to pytest
+                 these; with --exhaustive also the exhaustive sets; with --stress, play the files that are
+                 named twenty times beside eight busy loops and on one core; other arguments go to pytest
   check          lint, format, types and the quick tests, side by side
   bench [...]    set up, then measure (--json for one object)
   images         build the container images, for `--box docker`
@@ -163,7 +165,7 @@ def test(arguments: Sequence[str]) -> int:
     announcement.announce(Stamps(ROOT / ".venv" / "stamps"), machine.FOR_THE_DEMO, images=False)
     with stop_said("tests that need them are not run", unless=False):
         machine.need_all(machine.FOR_THE_DEMO, "testing")
-    return _run(prepare(tests=True, databases=False), "tests", "pytest", *WORKERS, *words)
+    return _play(prepare(tests=True, databases=False), words)
 
 
 def _test_all(words: Sequence[str], *, on_ci: bool) -> int:
@@ -179,7 +181,13 @@ def _test_all(words: Sequence[str], *, on_ci: bool) -> int:
         with stop_said("tests that need one are not run", unless=on_ci):
             stack.enter_context(machine.engine())
             images.build(os.environ)
-        return _run(installer, "tests", "pytest", *WORKERS, *words)
+        return _play(installer, words)
+
+
+def _play(installer: Installer, words: Sequence[str]) -> int:
+    if STRESS in words:
+        return _run(installer, "stress", "python", "tests/stress.py", *(word for word in words if word != STRESS))
+    return _run(installer, "tests", "pytest", *WORKERS, *words)
 
 
 def for_pytest(arguments: Sequence[str]) -> list[str]:

@@ -15,10 +15,12 @@ from sandbox.attacks.harness import isolated_attempts
 from sandbox.attacks.harness.attempt import Attempt, Outcome, Spec, catalogue
 from sandbox.attacks.harness.catalogue import APART, HOGS, ROWS, SENTRY
 from sandbox.attacks.harness.probing import answering, endings, has_sentry, limits, program
-from sandbox.boxes.box import Box
+from sandbox.boxes.box import Box, ExitFacts
 from sandbox.errors import Lost
 
 __all__ = ["ATTEMPTS", "controls", "run"]
+
+MAX_QUOTED_CHARACTERS = 300  # of the last line that a program printed
 
 ATTEMPTS: Mapping[str, Spec] = catalogue(
     *(Spec(name, row.group, row.control, short=row.short) for name, row in ROWS.items())
@@ -53,12 +55,22 @@ def _together(box: Box, names: Collection[str]) -> Iterator[Attempt]:
         raise Lost(f"the self-check did not end within {caps.wall:g} s: the {box.name} box is not to be trusted")
     results = endings(agent.output())
     if not results.get("reached", ("", ""))[1].endswith(word):
-        raise Lost(f"the self-check of the {box.name} box did not reach its own relay, so what it found proves nothing")
+        raise Lost(
+            f"the self-check of the {box.name} box did not reach its own relay, so what it found proves nothing: "
+            f"its program {describe_end(facts, agent.output())}"
+        )
     missing = [name for name in names if name not in results]
     if missing:
         raise Lost(f"the self-check of the {box.name} box stopped before {', '.join(missing)}")
     for name in names:
         yield _attempt(box, name, *results[name])
+
+
+def describe_end(facts: ExitFacts, output: str) -> str:
+    """Return how a program ended and the last line that it printed: "ended with status 2 and printed last: …"."""
+    ended = f"ended with status {facts.exit_code}" if facts.exit_code is not None else "ended without a status"
+    last = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), None)
+    return f"{ended} and printed {f'last: {last[:MAX_QUOTED_CHARACTERS]}' if last else 'nothing'}"
 
 
 def _attempt(box: Box, name: str, outcome: Outcome, detail: str) -> Attempt:

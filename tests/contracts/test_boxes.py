@@ -130,8 +130,8 @@ def a_world(box, *servers, state=SEED, limits=LIMITS):
 # ---- worlds ----
 
 
-def test_servers_talk_apart_and_what_comes_back_is_the_seed(box):
-    sent = os.urandom(MIB)
+def test_servers_talk_apart_and_what_comes_back_is_the_seed(box, dice):
+    sent = dice.randbytes(MIB)
     with a_world(box, server("cat", "/bin/cat"), server("tr", "/usr/bin/tr", "a-z", "A-Z")) as (world, talk):
         talk.say(1, b"one\n")
         talk.say(2, b"two\n")

@@ -1,7 +1,6 @@
 """Conformance suite of the two relays: the static program of the image, and the one in Python."""
 
 import contextlib
-import os
 import socket
 import subprocess
 import sys
@@ -116,9 +115,9 @@ def test_bytes_pass_both_ways_and_its_end_too(start):
         assert everything(agent) == b"hello"
 
 
-def test_megabytes_pass_whole(start):
+def test_megabytes_pass_whole(start, dice):
     port, _ = start()
-    sent = os.urandom(4 << 20)
+    sent = dice.randbytes(4 << 20)
     with dial(port) as agent:
         thread = threading.Thread(target=lambda: (agent.sendall(sent), agent.shutdown(socket.SHUT_WR)))
         thread.start()
@@ -154,11 +153,11 @@ def test_a_gateway_that_has_said_all_still_hears(start):
         until(lambda: heard == [b"not from here"], "what was said at last")
 
 
-def test_many_connections_at_once_are_kept_apart(start):
+def test_many_connections_at_once_are_kept_apart(start, dice):
     port, _ = start()
     with contextlib.ExitStack() as stack:
         agents = [stack.enter_context(dial(port)) for _ in range(CAP)]
-        said = [os.urandom(100_000) for _ in agents]
+        said = [dice.randbytes(100_000) for _ in agents]
 
         def talk(agent, words):
             agent.sendall(words)

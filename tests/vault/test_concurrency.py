@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ..patience import PATIENCE
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
@@ -45,7 +47,7 @@ def started(code: str, home: Path, who: str) -> subprocess.Popen[str]:
 
 
 def finished(process: subprocess.Popen[str]) -> dict[str, object]:
-    out, err = process.communicate(timeout=900)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     return json.loads(out)
 
@@ -106,7 +108,7 @@ with transaction(engine) as session:
 
 def test_a_process_killed_inside_a_transaction_leaves_what_was_before(vault, tmp_path):
     process = started(KILLED_INSIDE, tmp_path, "ada")
-    process.communicate(timeout=900)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == -9
     assert not vault.has_blob("lost")
     assert finished(started(CHECK, tmp_path, "check")) == {"rows": 1, "signed": 1}

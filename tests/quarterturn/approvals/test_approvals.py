@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 from collections.abc import Callable
@@ -267,7 +266,7 @@ def test_a_maintainer_signs_with_ssh_keygen_and_another_with_a_key_file(stocked,
 
 
 @pytest.mark.slow
-def test_errors_of_a_signer_are_named(house, say, tmp_path):
+def test_errors_of_a_signer_are_named(house, say, tmp_path, dice):
     one = asked(house)
     sign = ("approval", "sign", one.id, "--home", house.home)
     assert "give your --key, or a --signature" in say(*sign).sentence
@@ -277,7 +276,7 @@ def test_errors_of_a_signer_are_named(house, say, tmp_path):
     assert (said := say(*sign, "--key", locked)).code == 2
     assert f"ssh-keygen -Y sign -n {NAMESPACE}" in said.sentence
     assert say(*sign, "--key", tmp_path / "none").code == 7
-    (tmp_path / "noise").write_bytes(os.urandom(64))
+    (tmp_path / "noise").write_bytes(dice.randbytes(64))
     assert say(*sign, "--signature", tmp_path / "noise").code in {2, 4}
     assert say("approval", "show", "a-none", "--home", house.home).code == 3
     with pytest.raises(NotFound, match="approval list"):

@@ -153,6 +153,17 @@ def test_a_check_that_did_not_reach_its_relay_or_its_end_proves_nothing(lines, f
         list(run(Scripted(lines, facts), SHORT))
 
 
+def test_a_check_whose_program_cannot_be_read_names_the_cause():
+    class Closed(Scripted):
+        def output(self):
+            return "python: can't open file '/submission/main.py': [Errno 13] Permission denied\n"
+
+    with pytest.raises(Lost, match=r"relay.*: its program ended with status 2 and printed last: .*Permission denied$"):
+        list(run(Closed([], ExitFacts(running=False, exit_code=2)), SHORT))
+    with pytest.raises(Lost, match=r"its program ended without a status and printed nothing$"):
+        list(run(Scripted([], ExitFacts(running=False)), SHORT))
+
+
 class Reaching(Scripted):
     """A scripted box that reports reaching the relay."""
 

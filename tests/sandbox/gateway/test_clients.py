@@ -29,7 +29,7 @@ from mcp import ClientSession, McpError
 from mcp.client.streamable_http import streamablehttp_client
 
 def factory(headers=None, timeout=None, auth=None):
-    return httpx.AsyncClient(transport=httpx.AsyncHTTPTransport(uds=sys.argv[1]), headers=headers, timeout=300)
+    return httpx.AsyncClient(transport=httpx.AsyncHTTPTransport(uds=sys.argv[1]), headers=headers, timeout=None)
 
 async def main():
     async with streamablehttp_client("http://127.0.0.1:8700/mcp", httpx_client_factory=factory) as (read, write, _):
@@ -105,7 +105,7 @@ def test_the_current_client_works_unchanged(gateway, tmp_path, mode):
 def test_a_client_of_the_line_before_works_unchanged(gateway):
     running, path = gateway()
     done = subprocess.run(
-        [OLD_PYTHON, "-I", "-c", OLD_CLIENT, path], capture_output=True, text=True, check=False, timeout=300
+        [OLD_PYTHON, "-I", "-c", OLD_CLIENT, path], capture_output=True, text=True, check=False, timeout=PATIENCE
     )
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)

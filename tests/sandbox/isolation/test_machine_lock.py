@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from sandbox import runner_identity
 from sandbox.errors import NotAllowed, Unavailable
 from sandbox.isolation import machine_lock
 
@@ -61,6 +62,11 @@ def test_a_run_waiting_for_another_class_is_next(tmp_path):
     with machine_lock.playing("sealed", never, tmp_path):
         order.append("sealed")
     assert order == ["open", "sealed"]
+
+
+def test_tests_of_two_processes_do_not_wait_for_each_other():
+    folder = machine_lock.shared_folder()
+    assert (folder.name, folder == runner_identity.shared_folder()) == ("machine-lock0", False)
 
 
 def test_a_lock_that_is_no_file_of_ours_is_named(tmp_path):

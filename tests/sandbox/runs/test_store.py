@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import random
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -209,7 +209,9 @@ def test_a_run_of_nothing_is_refused(home):
 
 def left_of(task: str, size: int = 1000) -> UnjudgedResult:
     facts = AttemptFacts(Stage.FROZEN, ended="answered", world=box.ExitFacts(running=True))
-    return UnjudgedResult(task, FrozenState(os.urandom(size)), facts, Transcript((), None, "answered"))
+    return UnjudgedResult(
+        task, FrozenState(random.Random(task).randbytes(size)), facts, Transcript((), None, "answered")
+    )
 
 
 def test_the_judged_state_of_a_result_stays_and_nothing_else_does(home):

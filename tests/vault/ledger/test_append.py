@@ -15,6 +15,7 @@ from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.tree.merkle import leaf_hash, root, verify_consistency, verify_inclusion
 from vault.ledger.write.append import LogWriter
 
+from ...patience import PATIENCE
 from ..builders import ORIGIN, signer
 
 CRASHER = Path(__file__).with_name("crasher.py")
@@ -232,11 +233,11 @@ def test_two_processes_that_append_take_turns(new_writer, tmp_path):
         "from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey as K\n"
         "from vault.ledger.write.append import LogWriter; from vault.ledger.signatures.note import Signer\n"
         f"w = LogWriter(Path(sys.argv[1], 'log'), Path(sys.argv[1], 'head/signed'), "
-        f"Signer('{ORIGIN}', K.from_private_bytes(bytes(32))), '{ORIGIN}', patience=900.0)\n"
+        f"Signer('{ORIGIN}', K.from_private_bytes(bytes(32))), '{ORIGIN}', patience={PATIENCE})\n"
         "for n in range(1, 41): w.append([b'leaf %d' % i for i in range(n)], 0)\n"
     )
     children = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path)]) for _ in range(2)]
-    assert [child.wait(900) for child in children] == [0, 0]
+    assert [child.wait(PATIENCE) for child in children] == [0, 0]
     writer = new_writer()
     assert writer.checkpoint().root == expected(40)
     assert writer.fsck() == []

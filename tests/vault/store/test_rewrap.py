@@ -18,6 +18,7 @@ from vault.store.rewrap import Rewrapping, WrappedCounts, protected_by
 from vault.store.tables import BlobRow, TaskRow
 from vault.store.tasks import Vault
 
+from ...patience import PATIENCE
 from ..conftest import NoFiles
 
 pytestmark = pytest.mark.slow
@@ -243,7 +244,7 @@ def start(url, ring):
 
 
 def finished(process):
-    out, err = process.communicate("", timeout=300)
+    out, err = process.communicate("", timeout=PATIENCE)
     assert process.returncode == 0, err
     return json.loads(out)
 
