@@ -851,7 +851,8 @@ LIES: dict[str, Lie] = {
     # -- results and runs
     "a pass with a call too many": Lie(_results(calls=13, passed=True, verdict="true"), "result.passed", "13"),
     "a pass that was none": Lie(_results(passed=True, verdict="unknown"), "result.passed", "unknown"),
-    "more unlisted calls than calls": Lie(_results(unlisted=50, calls=1), "result.calls", "50"),
+    "a pass that failed": Lie(_results(passed=True, verdict="false"), "result.passed", "false"),
+    "more unlisted calls than calls": Lie(_results(unlisted=8), "result.calls", "8"),
     "results of an easier category": Lie(_results(category="composition"), "result.of", "composition"),
     "results with more steps": Lie(_results(max_steps=14), "result.of", "14"),
     "an attempt that stands twice": Lie(_attempts(1, 1), "opened.attempt", "expected 2"),
@@ -888,7 +889,8 @@ LIES: dict[str, Lie] = {
     "a judge where the set names none": Lie(_judged(), "run.judge", "expected nothing"),
     "a judge that the set does not name": Lie(_judged(judge=JUDGE), "run.judge", ONES),
     "a run opened to somebody else": Lie(_changed(contents.RUNS, "opening", submitter="a-friend"), "opened.commitment"),
-    "a run that is left out": Lie(_opened(runs=lambda of: of.runs[:1]), "opened.runs"),
+    "a run that is left out": Lie(_opened(runs=lambda of: of.runs[1:]), "opened.runs"),
+    "an aborted run that is left out": Lie(_opened(runs=lambda of: of.runs[:1]), "opened.runs"),
     "an abort that is opened with totals": Lie(
         _edited(contents.RUNS, lambda rows: rows[1].update(totals=rows[0]["totals"], totals_salt=ONES)), "opened.totals"
     ),

@@ -163,6 +163,7 @@ def test_threads_that_race_get_one_cosignature_a_size(witness):
     assert witness.last(ORIGIN).size == range(4, 40)[won % 36]
 
 
+@pytest.mark.full  # threads race in each run
 @pytest.mark.slow
 def test_processes_that_race_never_roll_a_witness_back(new_witness, tmp_path):
     program = (

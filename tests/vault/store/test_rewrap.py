@@ -349,6 +349,7 @@ print(json.dumps(turned))
 """
 
 
+@pytest.mark.full
 @pytest.mark.both_databases
 def test_nothing_is_lost_while_two_write_and_two_change_the_key(engine, filled, ring, rotation, start):
     writers = [start(WRITER) for _ in range(2)]
