@@ -310,8 +310,9 @@ The verbs make files durable before they name them (`fsync`). Where such a call 
 though the next `fsync` says otherwise; so a name that may not be on the disk is taken back, and what is already built
 on is written anew. `tests/quarterturn/faults.py` lets calls fail with an input/output error behind each step below, of
 the files and of SQLite: the next `fsync`, and but for the turn, where only the long run does so, the next rename, the
-next write to a file and the next one to the database. Each time there is one clear sentence and an exit code of 6 or 7;
-the same command, given again, finishes, and has forced to the disk again whatever was lost. `./run test --exhaustive`
+next write to a file and the next one to the database; of an import, which changes rows alone, the first and the last.
+Each time there is one clear sentence and an exit code of 6 or 7; the same command, given again, finishes, and has
+forced to the disk again whatever was lost. `./run test --exhaustive`
 does so for twelve calls of each kind behind each step, which takes long; one thing it finds is left so: where the
 removal of a key file's former version cannot be made durable, a power cut may bring that file back, hidden, until the
 next writer removes it. `tests/vault/ledger/crasher.py` strikes the log's writer at all of its calls.
