@@ -89,8 +89,8 @@ def test_a_source_is_named_only_if_it_is_the_true_one():
     "world",
     [
         EchoWorld(manners=HONEST, stray=60, months=3),
-        EchoWorld(manners=HONEST, stray=60, choices=(12, 30, 64), months=2),
-        EchoWorld(manners=("scaffold",), stray=60, months=2),
+        pytest.param(EchoWorld(manners=HONEST, stray=60, choices=(12, 30, 64), months=2), marks=pytest.mark.full),
+        pytest.param(EchoWorld(manners=("scaffold",), stray=60, months=2), marks=pytest.mark.full),
         EchoWorld(manners=("habits", "favourites"), submitters=5, choices=(4, 8, 512, 1024), months=5),
     ],
     ids=["all manners", "short lists", "one scaffold", "few submitters"],
