@@ -295,8 +295,12 @@ BAD_DAY = [("submit", 0), ("claim", 0), ("serve", 0)]
 """A run that was served a task, before whatever its owner would like to happen."""
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 11)), min_size=10, max_size=60))
+EVENT_LISTS = st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 11)), min_size=10, max_size=60)
+NOT_CHECKED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+
+
+@settings(max_examples=10, suppress_health_check=NOT_CHECKED)
+@given(EVENT_LISTS)
 @example([*BAD_DAY, ("die", 0), ("claim", 0), ("close", 0)])
 @example([*BAD_DAY, ("stall", 0), ("claim", 0), ("zombie", 0), ("close", 0)])
 @example([*BAD_DAY, ("seal", 0), ("die", 0), ("claim", 0), ("plain", 0), ("close", 0)])
@@ -308,6 +312,17 @@ BAD_DAY = [("submit", 0), ("claim", 0), ("serve", 0)]
 @example([*BAD_DAY, *[("engine", 0)] * 6, ("stop", 0), ("claim", 0), ("close", 0)])
 @example([*BAD_DAY, ("mistake", 0), ("claim", 0), ("machine", 0)])
 def test_nothing_that_happens_is_better_than_a_fail(prepared, tmp_path_factory, events):
+    _check(prepared, tmp_path_factory, events)
+
+
+@pytest.mark.full
+@settings(max_examples=30, suppress_health_check=NOT_CHECKED)
+@given(EVENT_LISTS)
+def test_nothing_is_better_than_a_fail_in_more_months(prepared, tmp_path_factory, events):
+    _check(prepared, tmp_path_factory, events)
+
+
+def _check(prepared, tmp_path_factory, events):
     home = prepared(begun, DEMO)[0].copied(tmp_path_factory.mktemp("month"))
     try:
         play(Month(home), events)

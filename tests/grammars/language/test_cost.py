@@ -1,6 +1,7 @@
 """Tests of the limits on what a foreign grammar's expressions may cost, and of how little they can reach."""
 
 import builtins
+import math
 import os
 from random import Random
 
@@ -9,6 +10,7 @@ import pytest
 from grammars.draw.sample import sample
 from grammars.errors import Malformed
 from grammars.language import cost
+from grammars.language.cost import Shape
 from grammars.language.expressions import Expression, Scope
 from grammars.language.forms import compile_value, fill
 from grammars.language.load import parse
@@ -66,6 +68,14 @@ def test_no_macro_hides_behind_a_comment_or_a_text(source):
 def test_a_macro_in_a_form_that_is_not_counted_is_refused(source):
     with pytest.raises(Malformed, match=r"a macro is written as"):
         Expression.parse(source, "here")
+
+
+def test_a_list_that_is_made_of_each_item_of_a_list_counts_by_its_square():
+    shape = Shape.of("[xs].map(a, a.map(b, a))")
+    assert (shape.factor, shape.depth) == (2, 2)
+    most = math.isqrt(cost.MAX_WORK // 2)
+    assert shape.permits(most)
+    assert not shape.permits(most + 1)
 
 
 def test_what_a_text_holds_hides_nothing():

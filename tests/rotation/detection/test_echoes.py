@@ -89,15 +89,15 @@ def test_a_source_is_named_only_if_it_is_the_true_one():
     "world",
     [
         EchoWorld(manners=HONEST, stray=60, months=3),
-        EchoWorld(manners=HONEST, stray=60, choices=(12, 30, 64), months=3),
-        EchoWorld(manners=("scaffold",), stray=60, months=3),
+        pytest.param(EchoWorld(manners=HONEST, stray=60, choices=(12, 30, 64), months=2), marks=pytest.mark.full),
+        pytest.param(EchoWorld(manners=("scaffold",), stray=60, months=2), marks=pytest.mark.full),
         EchoWorld(manners=("habits", "favourites"), submitters=5, choices=(4, 8, 512, 1024), months=5),
     ],
     ids=["all manners", "short lists", "one scaffold", "few submitters"],
 )
 def test_who_guesses_sprays_or_has_habits_is_not_found_nor_a_source_named(world):
     flagged, p_values = 0, []
-    for seed in range(6):
+    for seed in range(4):
         table = play(world, seed)
         for month in range(2, world.months + 1):
             results = echoes(table, month)
@@ -117,7 +117,7 @@ def test_many_matches_that_chance_explains_name_nobody():
 
 def test_who_repeats_one_text_of_each_of_many_sources_is_found_in_later_months_too():
     world = EchoWorld(submitters=40, known=0.1, repeated=0.3, sources=39, months=5, begins=4)
-    for seed in range(3):
+    for seed in range(2):
         table = play(world, seed)
         assert max(echoes(table, month)["s00"].p_value for month in (4, 5)) < 1e-8
 
@@ -131,13 +131,13 @@ def test_a_p_value_allows_for_four_tests_and_for_the_months_that_a_match_counts_
 
 def test_with_the_others_values_drawn_again_even_a_leaker_is_like_everybody():
     world, p_values = EchoWorld(known=0.2, repeated=0.3, months=2, manners=HONEST, stray=60), []
-    for seed in range(3):
+    for seed in range(2):
         assert echoes(play(world, seed), 2)["s00"].p_value <= CLEAR
-        for redrawn in range(1, 4):
+        for redrawn in range(1, 3):
             results = echoes(play(world, seed, redrawn), 2)
             p_values += [result.p_value for result in results.values()]
             assert not [result.detail for result in results.values() if result.detail]
-    assert len(p_values) > 130
+    assert len(p_values) > 60
     assert np.mean(np.array(p_values) <= 0.05) <= 0.05
 
 

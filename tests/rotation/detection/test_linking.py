@@ -68,7 +68,7 @@ def value(number: float | None) -> float:
 def test_a_harder_cohort_moves_an_unchanged_agents_raw_score_and_not_its_linked_one():
     """The same random numbers with a usual fresh cohort, and with one that is harder by half a deviation."""
     raws, linked, errors = [], [], []
-    for seed in range(30):
+    for seed in range(15):
         usual, harder = link(world(seed)), link(world(seed, harder=HARDER))
         _, after = of_the_unchanged(usual)
         raws.append(raw(harder.table)[after] - raw(usual.table)[after])
@@ -80,6 +80,7 @@ def test_a_harder_cohort_moves_an_unchanged_agents_raw_score_and_not_its_linked_
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_the_interval_of_a_change_holds_the_truth_as_often_as_it_says():
     changes = []
     for seed in range(60):

@@ -46,6 +46,7 @@ def test_one_run_and_one_submitter_count_whole():
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_the_honest_among_agents_that_repeat_themselves_are_not_accused():
     world = World(submitters=13, frozen=8, repeating=8, repeated=0.9)
     tests = [one.tested for seed in range(7) for one in judged(play(world, 950_000 + seed), 4, (leak,))]

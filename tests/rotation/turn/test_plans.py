@@ -15,7 +15,7 @@ from ..conftest import BEFORE, FIRST, Benchmark, document
 pytestmark = pytest.mark.slow
 
 ONE = Stratum("filesystem", "single-tool", "easy")
-PLANS = [(2, 1), (12, 1), (3, 2), (2, 12)]
+PLANS = [(2, 1), (3, 2), *(pytest.param(*plan, marks=pytest.mark.full) for plan in ((12, 1), (2, 12)))]
 
 
 def benchmark(tmp_path, cohorts, period):
