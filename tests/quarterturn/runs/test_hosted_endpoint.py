@@ -157,6 +157,13 @@ def test_the_exceptions_for_tests_are_refused_in_a_run_that_counts():
     Hosting(URL).require_official(Docker(), "real")
 
 
+@pytest.fixture
+def no_box(monkeypatch):
+    """Choose a box in which nothing can be done."""
+    monkeypatch.setattr("quarterturn.boxes.choose_box", lambda *_, **__: Box())
+
+
+@pytest.mark.usefixtures("no_box")
 @pytest.mark.parametrize(
     ("more", "code", "sentence"),
     [
@@ -174,8 +181,7 @@ def test_the_exceptions_for_tests_are_refused_in_a_run_that_counts():
         (("--endpoint", "https://93.184.216.34/", "--agent", "true"), 2, "name one of"),
     ],
 )
-def test_a_forbidden_run_opens_no_task(say, live, more, code, sentence, monkeypatch):
-    monkeypatch.setattr("quarterturn.boxes.choose_box", lambda *_, **__: Box())  # in which nothing can be done
+def test_a_forbidden_run_opens_no_task(say, live, more, code, sentence):
     said = say("run", "--as", "host", "--set", "private", "--box", "bwrap", "--home", live, *more)
     assert (said.code, sentence in said.sentence) == (code, True), said.sentence
     house = Application(live, None)
