@@ -157,7 +157,13 @@ def test_the_exceptions_for_tests_are_refused_in_a_run_that_counts():
     Hosting(URL).require_official(Docker(), "real")
 
 
-@pytest.mark.box
+@pytest.fixture
+def no_box(monkeypatch):
+    """Choose a box in which nothing can be done."""
+    monkeypatch.setattr("quarterturn.boxes.choose_box", lambda *_, **__: Box())
+
+
+@pytest.mark.usefixtures("no_box")
 @pytest.mark.parametrize(
     ("more", "code", "sentence"),
     [

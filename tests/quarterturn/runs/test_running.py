@@ -239,7 +239,7 @@ def test_the_dev_set_gives_everything_back(few, say, tmp_path):
 
 
 @pytest.mark.box
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_dev_run_is_shown_call_by_call_and_written_to_a_file(few, say, tmp_path):
     folder = agent_of(tmp_path, f"{ASK}import sys; print('no key', file=sys.stderr); sys.exit(3)\n")
     words = ("run", "--as", "me", "--box", "bwrap", "--agent", f"python3 {folder}/agent.py", "--dev-of", "few")
