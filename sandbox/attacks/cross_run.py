@@ -37,7 +37,7 @@ ATTEMPTS: Mapping[str, Spec] = catalogue(
     Spec(NAME, "covert", "runs of the two classes read separate copies; at most one bit a run, at 95 %")
 )
 BYTES, PAIRS = 28, 10
-CONTROL_PAIRS = 2  # enough to see nine bits of ten; the bound on what does not arrive needs all
+CONTROL_PAIRS = 5  # nine bits of ten arrive also where the kernel needs a message's pages; a bound needs all pairs
 ARRIVED = 0.9
 LEVEL = 0.95
 

@@ -32,6 +32,7 @@ def test_runs_of_two_classes_have_no_page_in_common(box):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("box", BOXES)
 def test_if_both_read_one_copy_a_message_arrives(box):
     assert cross_run.controls(box(), [NAME]) == {NAME: True}
