@@ -24,6 +24,7 @@ from verifiers.language.verdict import Verdict
 from verifiers.tree import DIRECTORY, FileTree, Node
 
 from ...frozen import content
+from ...needs import needing
 
 EMPTY = {"postgres": {"schemas": ["public"], "tables": []}, "redis": {"keys": {}}}
 POSTGRES, REDIS = SERVERS["postgres"], SERVERS["redis"]
@@ -82,6 +83,7 @@ def said_of(server, dump, predicate):
 
 
 @pytest.mark.box
+@pytest.mark.needs("databases")
 def test_a_state_that_nobody_asked_for_is_read_from_its_seed():
     proved = BoxProver(BwrapBox()).prove(
         a_task({"all": [TRUTH, {"redis.hashEquals": {"key": "h", "fields": {"f": "v"}}}]}), [], None
@@ -90,6 +92,7 @@ def test_a_state_that_nobody_asked_for_is_read_from_its_seed():
 
 
 @pytest.mark.box
+@pytest.mark.needs("databases")
 def test_written_rows_are_read_back_and_a_failed_statement_leaves_nothing():
     proved = played(
         "insert into stock (item, price) values ('pen', 0.5); update stock set price = 6 where id = 1",
@@ -130,6 +133,7 @@ REFUSED = [
 
 @pytest.mark.box
 @pytest.mark.slow
+@pytest.mark.needs("databases")
 def test_the_agents_role_is_nobody_special():
     calls = [{"tool": "postgres.execute", "arguments": {"sql": statement}} for statement in REFUSED]
     document = a_task(TRUTH) | {"max_steps": len(calls)}
@@ -164,6 +168,7 @@ LYING = [
 
 @pytest.mark.box
 @pytest.mark.slow
+@pytest.mark.needs("databases")
 def test_lookalike_rows_do_not_count():
     assert played_apart(LYING, {"item": "lie"}) == dict.fromkeys(LYING, Verdict.FALSE)
 
@@ -197,12 +202,14 @@ HIDING = [
 
 @pytest.mark.box
 @pytest.mark.slow
+@pytest.mark.needs("databases")
 def test_tricks_to_hide_from_or_stop_the_reader_fail():
     assert played_apart(HIDING, {"id": 1, "item": "lamp", "price": 5}) == dict.fromkeys(HIDING, Verdict.TRUE)
 
 
 @pytest.mark.box
 @pytest.mark.slow
+@pytest.mark.needs("databases")
 def test_more_than_anybody_looks_at_counts_against_the_agent():
     """Eighty megabytes compress to almost nothing."""
     fill = "create table big (t text); insert into big select repeat('x', 4000000) from generate_series(1, 20)"
@@ -211,6 +218,7 @@ def test_more_than_anybody_looks_at_counts_against_the_agent():
 
 
 @pytest.fixture(scope="module")
+@needing("databases")
 def left():
     """Give a cluster as a world left it."""
     task = Task.parse(a_task(TRUTH))
@@ -273,6 +281,7 @@ def test_a_folder_that_holds_nothing_is_wreckage(left):
 
 @pytest.mark.box
 @pytest.mark.slow
+@pytest.mark.needs("databases")
 def test_a_dump_that_is_none_is_wreckage():
     tree = read(REDIS, FileTree({"dump.rdb": Node("file", b"REDIS0011nonsense")}))
     assert tree == WRECKAGE
@@ -301,6 +310,7 @@ def test_only_what_a_predicate_looks_at_is_read_back():
 
 
 @pytest.mark.box
+@pytest.mark.needs("databases")
 def test_no_file_of_the_folder_passes_for_what_its_reader_says():
     forged = {"keys": {"a": {"type": "string", "value": "lie", "left": None}}}
     tree = FileTree(
