@@ -29,6 +29,7 @@ ROOT = Path(__file__).parents[3]
 PROGRAMS = runpy.run_path(str(HOSTILE / "agent.py"), run_name="agent")["ATTEMPTS"]
 WORLD = runpy.run_path(str(HOSTILE / "compromised_server.py"), run_name="world")["ATTEMPTS"]
 BOXES = [pytest.param(BwrapBox, marks=pytest.mark.box), pytest.param(DockerBox, marks=pytest.mark.engine)]
+LIES = [name for name in scenarios.ATTEMPTS if name.startswith("postgres-")]
 OF_THE_BOX = ("thousand-connections", "stay-in-folders", "stay-as-daemon", "stay-in-world", "whisper-labels")
 """The scenarios that the box itself stops, one of each kind; the others are stopped by code that all boxes share."""
 
@@ -40,11 +41,12 @@ OF_THE_BOX = ("thousand-connections", "stay-in-folders", "stay-as-daemon", "stay
 @pytest.mark.parametrize(
     ("box", "names"),
     [
-        pytest.param(BwrapBox, list(scenarios.ATTEMPTS), marks=pytest.mark.box),
+        pytest.param(BwrapBox, [name for name in scenarios.ATTEMPTS if name not in LIES], marks=pytest.mark.box),
+        pytest.param(BwrapBox, LIES, marks=[pytest.mark.box, pytest.mark.needs("databases")]),
         pytest.param(DockerBox, OF_THE_BOX, marks=pytest.mark.engine),
         pytest.param(DockerBox, list(scenarios.ATTEMPTS), marks=[pytest.mark.engine, pytest.mark.exhaustive]),
     ],
-    ids=["bwrap", "docker-sample", "docker"],
+    ids=["bwrap", "bwrap-databases", "docker-sample", "docker"],
 )
 def test_no_agent_gets_through_the_gateway_stays_or_touches_its_score(box, names):
     made = list(scenarios.run(box(), names))
