@@ -14,7 +14,6 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import pytest
@@ -24,11 +23,11 @@ from vault.keys.locks import passphrase
 
 from . import sizes, workload
 from .budgets import PLACE, STARTS, Budgets, whole_rooms, with_measured
-from .workload import PLAYS_IN_A_UNIT, SECONDS_BETWEEN_PLAYS, processor_seconds
+from .workload import PLAYS_IN_A_UNIT, SECONDS_BETWEEN_PLAYS, processor_seconds, unit_of
 
 TESTS = Path(__file__).parent
 DEAREST = 10
-MIN_PLAYS = 3
+MIN_PLAYS = 5
 STARTING = {"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.spawn"}
 OVER_BUDGET = 1
 MACHINERY = "machinery"
@@ -69,7 +68,7 @@ class Costs:
 
     def measured(self) -> dict[str, Mapping[str, float]]:
         """Return the rooms' costs, with their units where the workload was played."""
-        unit = median(self.plays) * PLAYS_IN_A_UNIT if self.plays else None
+        unit = unit_of(self.plays) if self.plays else None
         return {
             room: {**costs, "units": costs["processor"] / unit} if unit else costs for room, costs in self.rooms.items()
         }
@@ -100,10 +99,12 @@ class Accounting:
         self.costs = Costs()
         self.failed: list[str] = []
         self._in_tests = 0.0
-        self._played_at = 0.0
+        self._played_at: float | None = None
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        if self._played_at is None:
+            self._played_at = -SECONDS_BETWEEN_PLAYS if self._names_rooms() else processor_seconds()
         if processor_seconds() - self._played_at > SECONDS_BETWEEN_PLAYS:
             self._play()
         before = processor_seconds(), Counter(started)
@@ -155,10 +156,10 @@ class Accounting:
         for line in self.costs.table(self._budgets()):
             terminalreporter.write_line(line)
         if self.costs.plays:
-            spread = f"{min(self.costs.plays):.3f} to {max(self.costs.plays):.3f}"
+            plays = sorted(self.costs.plays)
             terminalreporter.write_line(
-                f"a unit is {PLAYS_IN_A_UNIT} plays of the workload, of {median(self.costs.plays):.3f} s each "
-                f"({spread} s in {len(self.costs.plays)} plays)"
+                f"a unit is {PLAYS_IN_A_UNIT} plays of the workload: {unit_of(plays):.2f} s here; "
+                f"of {len(plays)} plays the fastest took {plays[0]:.3f} s, the slowest {plays[-1]:.3f} s"
             )
         for line in self.costs.dearest():
             terminalreporter.write_line(line)
@@ -183,13 +184,16 @@ class Accounting:
     def _budgets(self) -> Budgets:
         return Budgets.read(self._size())
 
+    def _names_rooms(self) -> list[Path]:
+        """Return the named paths of a run that may be held to budgets; none where other options choose among tests."""
+        options = [self.config.getoption(name, None) for name in NARROWING]
+        if any(options) or self.config.getoption("changed") is not None:
+            return []
+        return [Path(self.config.invocation_params.dir, word).resolve() for word in self.config.args]
+
     def _whole_rooms(self) -> set[str]:
-        """Return the rooms that have a budget and were played as a whole; of a part nothing can be said."""
-        if self.config.getoption("exhaustive") or any(self.config.getoption(name, None) for name in NARROWING):
-            return set()
-        if self.config.getoption("changed") is not None:
-            return set()
-        named = [Path(self.config.invocation_params.dir, word).resolve() for word in self.config.args]
+        """Return the rooms that were played as a whole; of a part nothing can be said."""
+        named = self._names_rooms()
         rooms = set(self.costs.rooms) if self._size() == "all" else set(self.costs.rooms) - set(sizes.WHOLE)
         whole = whole_rooms(rooms - {MACHINERY, COLLECTION}, named, TESTS)
         return whole | {MACHINERY, COLLECTION} if TESTS in named or TESTS.parent in named else whole
@@ -214,8 +218,8 @@ class Accounting:
         return f"{size}--shuffle {seed} " if seed is not None else size
 
 
-NARROWING = ("keyword", "markexpr", "lf", "deselect", "ignore", "ignore_glob", "maxfail")
-"""Options of pytest after which a room is not played as a whole."""
+NARROWING = ("exhaustive", "keyword", "markexpr", "lf", "deselect", "ignore", "ignore_glob", "maxfail")
+"""Options after which a room is not played as a whole, or is played with more than that."""
 _BEFORE = pytest.StashKey[tuple[float, Counter[str]]]()
 
 

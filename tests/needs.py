@@ -72,6 +72,7 @@ CANONICALIZE = VENV.joinpath("tests-npm", "node_modules", "canonicalize", "lib",
 GITHUB_API = VENV / "descriptions" / "github.json"
 HEADERS = Path("/usr/include/asm-generic/unistd.h")
 START_ENGINE = "start a Docker engine (dockerd) that `docker info` reaches, and ./run images"
+DATABASES = f"apt-get install {' '.join(sorted(machine.FOR_WORLDS.values()))}"
 AS_ROOT = "sudo ./run test --all"
 NEEDS = {
     need.name: need
@@ -81,6 +82,7 @@ NEEDS = {
         Need("engine", _engine, START_ENGINE, "engine"),
         Need("bwrap", _bwrap, "apt-get install bubblewrap, and allow user namespaces"),
         Need("postgres", lambda: machine.find("initdb") is not None, "apt-get install postgresql", "databases"),
+        Need("databases", lambda: not machine.missing(machine.FOR_WORLDS), DATABASES, "databases"),
         Need("consumers", CONSUMERS.is_file, "./run test --exhaustive"),
         Need("canonicalize", CANONICALIZE.is_file, "./run test --all"),
         Need("github-api", GITHUB_API.is_file, "./run test --all"),
@@ -99,6 +101,8 @@ NEEDS = {
         Need("softhsm", lambda: machine.find("softhsm2-util") is not None, "apt-get install softhsm2"),
     )
 }
+SERVERS_OF_DEBIAN = {"email", "postgres", "redis"}
+"""Servers that a world starts from the machine's own packages."""
 MARKS = {"engine": "engine", "box": "bwrap", "own_network": "netns"}  # a mark of its own that names a need
 Fixture = TypeVar("Fixture", bound=Callable[..., object])
 _OF_FIXTURES: dict[object, tuple[str, ...]] = {}
@@ -125,6 +129,8 @@ def needs_of(item: pytest.Item) -> Iterator[str]:
     spec = getattr(item, "callspec", None)
     if spec is not None and spec.params.get("backend") == "postgresql":
         yield "postgres"
+    if spec is not None and spec.params.get("server") in SERVERS_OF_DEBIAN and item.get_closest_marker("box"):
+        yield "databases"
 
 
 @cache

@@ -45,7 +45,7 @@ def test_a_unit_is_what_the_workload_took_in_the_same_run() -> None:
     costs.add("tests/vault/test_a.py::test_b", {"processor": 10.0})
     costs.add("tests/test_a.py::test_c", {"processor": 1.0})
     assert "units" not in costs.measured()["vault"], "a short run plays no workload"
-    costs.plays = [0.1, 0.2, 9.0]
+    costs.plays = [0.01, 0.1, 0.3, 9.0]
     measured = costs.measured()
     assert (measured["vault"]["units"], measured["vault"]["tests"], measured[MACHINERY]["units"]) == (20, 2, 0.5)
     assert costs.table(Budgets.read("small", TEXT))[1].split() == ["vault", "2", "0", "40", "20", "30", "2", *"0000"]

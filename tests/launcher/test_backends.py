@@ -40,6 +40,7 @@ def checkout(tmp_path: Path) -> Checkout:
 
 
 @pytest.mark.box
+@pytest.mark.needs("databases")
 def test_the_template_is_made_once_and_again_when_its_recipe_changes(
     checkout: Checkout, capfd: pytest.CaptureFixture[str]
 ) -> None:

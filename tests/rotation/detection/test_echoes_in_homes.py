@@ -129,6 +129,7 @@ def played(home: Benchmark, who: str, folder: Path, pages: Sequence[Mapping[str,
 
 
 @pytest.mark.box
+@pytest.mark.needs("databases")  # one task of each server
 def test_who_plays_from_a_notebook_of_another_is_found_in_the_first_month_and_who_guesses_is_not(home, drawn, tmp_path):
     month = str(FIRST)
     for name in ("ada", "bob", "carol"):

@@ -45,7 +45,7 @@ OTHERS = [name for name in scenarios.ATTEMPTS if name not in ONE_BATCH_A_GROUP]
     ("box", "names"),
     [
         pytest.param(BwrapBox, ONE_BATCH_A_GROUP, marks=pytest.mark.box),
-        pytest.param(BwrapBox, OTHERS, marks=[pytest.mark.box, pytest.mark.full, pytest.mark.needs("postgres")]),
+        pytest.param(BwrapBox, OTHERS, marks=[pytest.mark.box, pytest.mark.full, pytest.mark.needs("databases")]),
         pytest.param(DockerBox, OF_THE_BOX, marks=pytest.mark.engine),
         pytest.param(DockerBox, list(scenarios.ATTEMPTS), marks=[pytest.mark.engine, pytest.mark.exhaustive]),
     ],

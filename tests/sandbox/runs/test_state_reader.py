@@ -25,6 +25,7 @@ from verifiers.language.verdict import Verdict
 from verifiers.tree import DIRECTORY, FileTree, Node
 
 from ...frozen import content
+from ...needs import needing
 
 pytestmark = pytest.mark.needs("postgres", "redis")
 
@@ -91,6 +92,7 @@ def said_of(server, dump, predicate):
 
 
 @pytest.mark.box
+@pytest.mark.needs("databases")
 def test_a_state_that_nobody_asked_for_is_read_from_its_seed():
     proved = BoxProver(the_box()).prove(
         a_task({"all": [TRUTH, {"redis.hashEquals": {"key": "h", "fields": {"f": "v"}}}]}), [], None
@@ -99,6 +101,7 @@ def test_a_state_that_nobody_asked_for_is_read_from_its_seed():
 
 
 @pytest.mark.box
+@pytest.mark.needs("databases")
 def test_written_rows_are_read_back_and_a_failed_statement_leaves_nothing():
     proved = played(
         "insert into stock (item, price) values ('pen', 0.5); update stock set price = 6 where id = 1",
@@ -139,6 +142,7 @@ REFUSED = [
 
 @pytest.mark.box
 @pytest.mark.slow
+@pytest.mark.needs("databases")
 def test_the_agents_role_is_nobody_special():
     calls = [{"tool": "postgres.execute", "arguments": {"sql": statement}} for statement in REFUSED]
     document = a_task(TRUTH) | {"max_steps": len(calls)}
@@ -173,6 +177,7 @@ LYING = [
 
 @pytest.mark.box
 @pytest.mark.slow
+@pytest.mark.needs("databases")
 def test_lookalike_rows_do_not_count():
     assert played_apart(LYING, {"item": "lie"}) == dict.fromkeys(LYING, Verdict.FALSE)
 
@@ -206,12 +211,14 @@ HIDING = [
 
 @pytest.mark.box
 @pytest.mark.slow
+@pytest.mark.needs("databases")
 def test_tricks_to_hide_from_or_stop_the_reader_fail():
     assert played_apart(HIDING, {"id": 1, "item": "lamp", "price": 5}) == dict.fromkeys(HIDING, Verdict.TRUE)
 
 
 @pytest.mark.box
 @pytest.mark.slow
+@pytest.mark.needs("databases")
 def test_more_than_anybody_looks_at_counts_against_the_agent():
     """Eighty megabytes compress to almost nothing."""
     fill = "create table big (t text); insert into big select repeat('x', 4000000) from generate_series(1, 20)"
@@ -220,6 +227,7 @@ def test_more_than_anybody_looks_at_counts_against_the_agent():
 
 
 @pytest.fixture(scope="module")
+@needing("databases")
 def left():
     """Give a cluster as a world left it."""
     task = Task.parse(a_task(TRUTH))
@@ -282,6 +290,7 @@ def test_a_folder_that_holds_nothing_is_wreckage(left):
 
 @pytest.mark.box
 @pytest.mark.slow
+@pytest.mark.needs("databases")
 def test_a_dump_that_is_none_is_wreckage():
     tree = read(REDIS, FileTree({"dump.rdb": Node("file", b"REDIS0011nonsense")}))
     assert tree == WRECKAGE
@@ -310,6 +319,7 @@ def test_only_what_a_predicate_looks_at_is_read_back():
 
 
 @pytest.mark.box
+@pytest.mark.needs("databases")
 def test_no_file_of_the_folder_passes_for_what_its_reader_says():
     forged = {"keys": {"a": {"type": "string", "value": "lie", "left": None}}}
     tree = FileTree(

@@ -160,7 +160,7 @@ LEFT = {
 
 
 @pytest.mark.box
-@pytest.mark.needs("dovecot")
+@pytest.mark.needs("databases")
 def test_what_is_there_can_be_read_but_nothing_is_written_beside_the_mail_and_no_command_is_passed_on(played):
     proved = played("email", STATES, [*READING, *FORBIDDEN], UNTOUCHED)
     failed = [call["tool"] for call in proved.log if call["error"]]
@@ -172,7 +172,7 @@ def test_what_is_there_can_be_read_but_nothing_is_written_beside_the_mail_and_no
 
 
 @pytest.mark.box
-@pytest.mark.needs("dovecot")
+@pytest.mark.needs("databases")
 def test_sent_moved_and_marked_messages_are_read_back(played):
     proved = played("email", STATES, WRITING, LEFT)
     assert not proved.errors, [call["result"] for call in proved.log if call["error"]]
@@ -180,7 +180,7 @@ def test_sent_moved_and_marked_messages_are_read_back(played):
 
 
 @pytest.mark.box
-@pytest.mark.needs("dovecot")
+@pytest.mark.needs("databases")
 def test_no_folder_leads_to_what_was_sent(played):
     forged = [
         call
