@@ -93,8 +93,6 @@ NEEDS = {
         _program("go", "golang-go golang-golang-x-mod-dev", "/usr/share/gocode/src/golang.org/x/mod"),
         _program("openssl", "openssl"),
         _program("runsc", "runsc"),
-        Need("redis", lambda: machine.find("redis-check-rdb") is not None, "apt-get install redis-tools"),
-        _program("dovecot", "dovecot-imapd"),
         _program("ssh-keygen", "openssh-client"),
         _program("strace", "strace"),
         _program("systemd-analyze", "systemd"),
