@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import json
 import os
@@ -20,17 +19,14 @@ from typing import Any
 import pytest
 
 from quarterturn.app import Application
-from quarterturn.cli import run as run_cli
 from rotation.month.set_file import COHORTS
 from rotation.month.sets import SetSpec, Stratum
-from vault import core_dumps
 from vault.keys import signing
 from vault.store.blobs import OwnKey
 from vault.task.document import Task
 from vault.task.lifecycle import TaskState
 
 from ..patience import until
-from ..quarterturn.children import Child
 from .leaks import Files, Hit, Needles, Processes, content_of, files_below, forms
 from .small import command, small_set
 from .test_secrecy import document
@@ -146,7 +142,7 @@ def line_to_import(number: int) -> str:
 
 
 class Month:
-    """One home, and the verbs that are run on it in new processes, or in forks of this one where no box is started."""
+    """One home, and the verbs that are run on it in processes of their own."""
 
     def __init__(self, home: Path, temporary: Path, spec: SetSpec) -> None:
         self.home, self.spec = home, spec
@@ -159,19 +155,6 @@ class Month:
         done = subprocess.run(line, env=self.environment, capture_output=True, check=False)
         assert done.returncode == 0, (words, done.stderr.decode()[-1000:])
         self.said += (b"" if shows else done.stdout) + done.stderr
-
-    def fork(self, *words: str | Path) -> None:
-        """Run a verb that starts no box in a fork of this process, which has imported everything; keep its output."""
-
-        def work() -> int:
-            importlib.reload(core_dumps)  # the suite has replaced what it does, for its own process
-            os.environ.update(self.environment)
-            tempfile.tempdir = None
-            return run_cli([*map(str, words), "--home", str(self.home)])
-
-        result = Child(work)()
-        assert result.code == 0, (words, result.text[-1000:])
-        self.said += result.text.encode()
 
     def house(self) -> closing[Application]:
         """Open the home in this process."""
@@ -256,7 +239,7 @@ def test_a_month_leaves_no_word_and_no_key_outside_of_memory(
     with Files(None, near, far) as birth:
         month.play("init", "--passphrase", "--month", "2026-12")
         before = {f"{name}, before": key for name, key in month.keys().items()}
-        month.fork("keys", "rotate", "--as", "ada")
+        month.play("keys", "rotate", "--as", "ada")
     needles = Needles(WORDS | before | month.keys())
     assert birth.looked > 10
     assert birth.search(needles) == set()
@@ -265,14 +248,14 @@ def test_a_month_leaves_no_word_and_no_key_outside_of_memory(
         month.play("task", "import", drafts, "--as", "ada", "--box", "bwrap")
         imported = json.loads(drafts.read_text())["task"]["id"]
         month.play("task", "try", imported, "--as", "ada", "--box", "bwrap", shows=True)
-        month.fork("task", "review", "--batch", "--approve", "--as", "grace")
+        month.play("task", "review", "--batch", "--approve", "--as", "grace")
         month.stock_up()
-        month.fork("turn", "run")
+        month.play("turn", "run")
         words = ["--as", "me", "--set", "private", "--box", "bwrap", "--agent", f"python3 {agent}"]
         month.play("run", *words)
         month.play("turn", "run", "--month", "2026-12", "--early")
-        month.fork("release", "path", "2026-12")
-        month.fork("backup", homes / "copy", "--with-keys")
+        month.play("release", "path", "2026-12")
+        month.play("backup", homes / "copy", "--with-keys")
         for verb in (
             ["leaderboard"],
             ["turn", "status"],
@@ -280,7 +263,7 @@ def test_a_month_leaves_no_word_and_no_key_outside_of_memory(
             ["access", "log", "--verify"],
             ["keys", "list"],
         ):
-            month.fork(*verb, "--json")
+            month.play(*verb, "--json")
 
     public = month.published()
     assert len(public) == few.cohort_size
