@@ -211,6 +211,7 @@ def served_by_process(home: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]
     alarm.start()
     try:
         line = process.stderr.readline()
+        alarm.cancel()  # it limits the start alone: on a slow machine a test may take longer than any limit
         found = re.search(r"serving .* at (http://127\.0\.0\.1:\d+)", line)
         assert found, line + process.stderr.read()
         yield found[1], process
