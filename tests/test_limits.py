@@ -48,7 +48,8 @@ def test_a_test_that_exceeds_its_limit_fails_with_the_stacks_of_threads_and_fork
 
 
 HANGING = f"""
-import limits, signal, threading
+import signal, threading
+from tests import limits
 def hang():
     signal.pthread_sigmask(signal.SIG_BLOCK, {{signal.SIGALRM}})
     with limits.limited("a story", {MOMENT}, 2, grace={MOMENT}):
@@ -59,7 +60,7 @@ hang()
 
 def test_a_test_that_does_not_end_when_it_is_told_to_ends_with_its_process():
     command = [sys.executable, "-c", HANGING]
-    done = subprocess.run(command, cwd=TESTS, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = subprocess.run(command, cwd=TESTS.parent, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, "in hang" in done.stderr) == (1, True)
 
 
@@ -77,3 +78,11 @@ def test_every_larger_limit_is_of_a_test_and_few_tests_have_one():
         assert limits.LIMIT_SECONDS < seconds <= 3 * limits.LIMIT_SECONDS
         assert reason
     assert len(limits.LARGER_LIMITS) <= 12, "make a test cheaper"
+
+
+def test_a_limit_grows_while_others_use_the_machine(monkeypatch):
+    crowds = iter([4.0, 1.0])
+    monkeypatch.setattr(limits, "crowding", lambda: next(crowds))
+    with pytest.raises(limits.LimitExceeded), limits.limited("a story", MOMENT, 2):
+        threading.Event().wait()
+    assert next(crowds, None) is None
