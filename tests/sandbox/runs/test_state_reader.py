@@ -27,7 +27,6 @@ from verifiers.tree import DIRECTORY, FileTree, Node
 from ...frozen import content
 from ...needs import needing
 
-pytestmark = pytest.mark.needs("postgres", "redis")
 
 EMPTY = {"postgres": {"schemas": ["public"], "tables": []}, "redis": {"keys": {}}}
 POSTGRES, REDIS = SERVERS["postgres"], SERVERS["redis"]
