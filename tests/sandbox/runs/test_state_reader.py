@@ -27,7 +27,6 @@ from verifiers.tree import DIRECTORY, FileTree, Node
 from ...frozen import content
 from ...needs import needing
 
-
 EMPTY = {"postgres": {"schemas": ["public"], "tables": []}, "redis": {"keys": {}}}
 POSTGRES, REDIS = SERVERS["postgres"], SERVERS["redis"]
 STOCK = {"columns": [["id", "serial primary key"], ["item", "text"], ["price", "numeric"]], "rows": [[1, "lamp", 5]]}
