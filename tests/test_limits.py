@@ -33,14 +33,15 @@ def test_a_test_that_exceeds_its_limit_fails_with_the_stacks_of_threads_and_fork
 
     child, thread = Child(wait_as_a_child), threading.Thread(target=wait_as_a_thread)
     thread.start()
-    with subprocess.Popen(["cat", "/dev/stdin"], stdin=subprocess.PIPE) as program:
-        inside.wait()
-        with pytest.raises(limits.LimitExceeded) as caught, limits.limited("a story", MOMENT, 2):
-            threading.Event().wait()
-        program.stdin.close()
-    over.set()
-    thread.join(PATIENCE)
-    child.kill()
+    try:
+        with subprocess.Popen(["cat", "/dev/stdin"], stdin=subprocess.PIPE):
+            inside.wait()
+            with pytest.raises(limits.LimitExceeded) as caught, limits.limited("a story", MOMENT, 2):
+                threading.Event().wait()
+    finally:
+        over.set()
+        thread.join(PATIENCE)
+        child.kill()
     message = str(caught.value)
     assert message.startswith("a story exceeded its limit of 0.05 s")
     assert all(name in message for name in ("wait_as_a_child", "wait_as_a_thread", "cat /dev/stdin"))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.attacks import attempts, compromised_world, scenarios
+from sandbox.attacks.agents import tampering
 from sandbox.attacks.controls import vulnerable_baseline
 from sandbox.attacks.harness import scenario_runner
 from sandbox.attacks.harness.scenario_runner import HOSTILE, LOOK, TERMS, WALL, ScenarioRun, attempted, batches
@@ -155,6 +156,15 @@ def test_a_program_says_which_there_are_and_leaves_nothing_where_there_is_a_way_
             [*program, "stay-in-folders"], capture_output=True, text=True, timeout=PATIENCE, check=False
         )
         assert (done.returncode, done.stdout) == (3, "")
+
+
+@pytest.mark.parametrize("name", ["sqlite-virtual-table", "sqlite-computed-column"])
+def test_a_row_is_written_only_where_the_table_before_it_was_replaced(name, monkeypatch):
+    """Into a table that is still there it would be the solution, and the verdict true."""
+    sent = []
+    monkeypatch.setattr(tampering, "query", lambda sql: sent.append(sql) or sql.startswith("DROP"))
+    tampering.ATTEMPTS[name]()
+    assert [sql.split()[0] for sql in sent] == ["DROP", "CREATE"]
 
 
 def test_it_runs_from_a_copy_of_its_folder_as_a_submission_does():

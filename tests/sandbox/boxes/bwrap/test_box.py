@@ -174,9 +174,9 @@ box = BwrapBox(Path({environments!r}))
 """
 
 
-def a_runner(body, environments=None, python=sys.executable, **more):
-    code = RUNNER.format(path=sys.path, environments=str(environments or sys.prefix), body=textwrap.dedent(body))
-    return subprocess.Popen([python, "-B", "-c", code], stdout=subprocess.PIPE, cwd="/", **more)
+def a_runner(body, environments=None, python=(sys.executable,), path=sys.path, **more):
+    code = RUNNER.format(path=path, environments=str(environments or sys.prefix), body=textwrap.dedent(body))
+    return subprocess.Popen([*python, "-B", "-c", code], stdout=subprocess.PIPE, cwd="/", **more)
 
 
 def test_nothing_outlives_a_runner_that_was_killed(sockets):
@@ -227,19 +227,26 @@ def running(pid):
 
 
 @pytest.fixture
-def own_folder():
-    """Give a folder that everybody may enter; other test runs make the usual ones their owner's alone again."""
-    with tempfile.TemporaryDirectory(prefix="quarterturn-nobody-") as name:
-        Path(name).chmod(0o755)
+def closed_home():
+    """Return the home of an ordinary user, who alone may enter it; its name has a space and an umlaut."""
+    nobody = pwd.getpwnam("nobody")
+    with tempfile.TemporaryDirectory(prefix="quarterturn nöbody ") as name:
+        os.chown(name, nobody.pw_uid, nobody.pw_gid)
         yield Path(name)
+
+
+CHECKOUT = Path(__file__).parents[4]
+AS_NOBODY = 'mount --bind "$1" "$2" && shift 2 && exec setpriv --reuid nobody --regid nogroup --clear-groups "$@"'
+"""Shows this checkout at another place, for it may lie in a home that nobody else enters, and gives root up."""
 
 
 @pytest.mark.slow
 @pytest.mark.needs("root")  # as an ordinary user the whole suite shows it
-def test_an_ordinary_user_has_the_same_isolation(own_folder):
-    """Run as nobody, with an interpreter and environments that nobody can read."""
+def test_an_ordinary_user_has_the_same_isolation_in_a_closed_home(closed_home):
+    """Run as nobody, with an interpreter and environments that nobody can read, from a checkout in nobody's home."""
     python = "/usr/bin/python3" if not sys.base_prefix.startswith("/usr") else sys.executable
-    place = own_folder
+    place, checkout = closed_home, closed_home / "checkout"
+    checkout.mkdir()
     for name in ("world/python", "agents"):
         subprocess.run([python, "-m", "venv", "--without-pip", str(place / name)], check=True)
     (place / "world" / "node" / "bin").mkdir(parents=True)
@@ -252,11 +259,12 @@ def test_an_ordinary_user_has_the_same_isolation(own_folder):
         world.close()
         print([attempt.name for attempt in selfcheck(box) if attempt.outcome == "escaped"])
 """
-    nobody = pwd.getpwnam("nobody")
+    words = ["unshare", "--mount", "sh", "-c", AS_NOBODY, "sh", CHECKOUT, checkout, python]
+    path = [
+        str(checkout / Path(name).relative_to(CHECKOUT)) for name in sys.path if Path(name).is_relative_to(CHECKOUT)
+    ]
     readable = {"PYTHONPATH": "", "HOME": str(place), "TMPDIR": "/tmp", "PATH": "/usr/bin:/bin"}
-    with a_runner(
-        body, place, python, user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[], env=readable
-    ) as runner:
+    with a_runner(body, place, words, [*path, str(checkout)], env=readable) as runner:
         assert runner.stdout.read() == b"[]\n"
     assert runner.returncode == 0
 
