@@ -113,5 +113,10 @@ def test_what_is_asked_for_and_cannot_run_is_counted_and_ends_with_6(play: Play)
     assert (status, played) == (6, 4)
 
 
+def test_a_need_that_nobody_knows_is_a_usage_error(play: Play, tmp_path: Path) -> None:
+    (tmp_path / "tests" / "vault" / "test_story.py").write_text(STORY.replace("age", "ague"))
+    assert play("tests")[0] == pytest.ExitCode.USAGE_ERROR
+
+
 def test_both_sizes_at_once_are_a_usage_error(play: Play) -> None:
     assert play("tests", "--small", "--all")[0] == pytest.ExitCode.USAGE_ERROR
