@@ -82,6 +82,8 @@ NEEDS = {
         Need("engine", _engine, START_ENGINE, "engine"),
         Need("bwrap", _bwrap, "apt-get install bubblewrap, and allow user namespaces"),
         Need("postgres", lambda: machine.find("initdb") is not None, "apt-get install postgresql", "databases"),
+        Need("redis", lambda: machine.find("redis-check-rdb") is not None, "apt-get install redis-tools", "databases"),
+        _program("dovecot", "dovecot-imapd", subject="databases"),
         Need("databases", lambda: not machine.missing(machine.FOR_WORLDS), DATABASES, "databases"),
         Need("consumers", CONSUMERS.is_file, "./run test --exhaustive"),
         Need("canonicalize", CANONICALIZE.is_file, "./run test --all"),
@@ -116,8 +118,19 @@ def needing(*names: str) -> Callable[[Fixture], Fixture]:
     return declare
 
 
-def needs_of(item: pytest.Item) -> Iterator[str]:
-    """Name what a test needs: by its marks, and by the fixtures that it asks for."""
+def needs_of(item: pytest.Item) -> set[str]:
+    """Name what a test needs: by its marks, by the fixtures that it asks for, and by its parameters.
+
+    Raises:
+        pytest.UsageError: it names something that is not in the table.
+    """
+    names = set(_named(item))
+    for name in names - NEEDS.keys():
+        raise pytest.UsageError(f"{item.nodeid} needs {name!r}, which tests/needs.py does not know")
+    return names
+
+
+def _named(item: pytest.Item) -> Iterator[str]:
     for mark in item.iter_markers("needs"):
         yield from mark.args
     yield from (need for mark, need in MARKS.items() if item.get_closest_marker(mark))
@@ -150,11 +163,7 @@ class NotRun:
 
     @pytest.hookimpl(trylast=True)  # after -m and -k: a test that was deselected counts as wanted by nobody
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        wanted = {item: sorted(set(needs_of(item))) for item in items}
-        for item, names in wanted.items():
-            for name in names:
-                if name not in NEEDS:
-                    raise pytest.UsageError(f"{item.nodeid} needs {name!r}, which tests/needs.py does not know")
+        wanted = {item: sorted(needs_of(item)) for item in items}
         if os.environ.get("CI") == "true":
             return
         first_missing = {

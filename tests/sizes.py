@@ -43,7 +43,7 @@ def reason_to_leave_out(item: pytest.Item) -> str | None:
     folder = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
     if folder in WHOLE:
         return folder
-    needed = sorted(set(needs_of(item)) - SMALL)
+    needed = sorted(needs_of(item) - SMALL)
     if needed:
         return NEEDS[needed[0]].subject
     return "longer versions" if item.get_closest_marker("full") else None

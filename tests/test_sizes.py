@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Protocol
 
@@ -63,6 +64,8 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
     def run(*words: str, lacking: str = "") -> tuple[int, int, str]:
         monkeypatch.setattr(needs, "missing", lambda name: name in lacking.split())
+        for name in ROOMS:  # pytest takes a module of this name as imported, also where its file is another one
+            sys.modules.pop(f"tests.{name}.test_story", None)
         status = pytest.main(["-q", *words], plugins=[Machinery()])
         said = capsys.readouterr().out
         passed = re.search(r"(\d+) passed", said)
@@ -111,6 +114,11 @@ def test_what_is_asked_for_and_cannot_run_is_counted_and_ends_with_6(play: Play)
     assert (status, played, "3 tests not run: no age here" in said) == (6, 12, True)
     status, played, said = play("tests/vault/test_story.py", lacking="age")
     assert (status, played) == (6, 4)
+
+
+def test_a_need_that_nobody_knows_is_a_usage_error(play: Play, tmp_path: Path) -> None:
+    (tmp_path / "tests" / "vault" / "test_story.py").write_text(STORY.replace("age", "ague"))
+    assert play("tests")[0] == pytest.ExitCode.USAGE_ERROR
 
 
 def test_both_sizes_at_once_are_a_usage_error(play: Play) -> None:
