@@ -31,6 +31,7 @@ def checked(say, state, tmp_path):
     return check
 
 
+@pytest.mark.needs("databases")
 def test_every_kind_of_state_is_read_in_one_check(state, checked):
     (state / "filesystem" / "a.txt").write_text("hi")
     (state / "postgres.sql").write_text("CREATE TABLE people (name text); INSERT INTO people VALUES ('Ada');")
@@ -48,6 +49,7 @@ def test_every_kind_of_state_is_read_in_one_check(state, checked):
     assert (said.code, said.data["verdict"]) == (1, "false")
 
 
+@pytest.mark.needs("databases")
 def test_a_dump_that_cannot_be_loaded_is_named(state, checked):
     (state / "postgres.sql").write_text("CREAT TABLE people (name text);")
     said = checked(ADA)
