@@ -16,7 +16,8 @@ USAGES = (
     *("digital_signature", "key_cert_sign", "crl_sign", "content_commitment", "key_encipherment"),
     *("data_encipherment", "key_agreement", "encipher_only", "decipher_only"),
 )
-SIGNS = {"digital_signature", "key_cert_sign"}
+# For a server alone: some clients refuse the certificate of an authority here.
+ON = {"digital_signature"}
 
 
 def make_certificate(folder: Path, name: str) -> tuple[Path, ssl.SSLContext]:
@@ -35,10 +36,10 @@ def make_certificate(folder: Path, name: str) -> tuple[Path, ssl.SSLContext]:
     )
     for extension, critical in (
         (x509.SubjectAlternativeName([_general(name)]), False),
-        (x509.BasicConstraints(ca=True, path_length=None), True),
+        (x509.BasicConstraints(ca=False, path_length=None), True),
         (x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False),
         (x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key()), False),
-        (x509.KeyUsage(**{usage: usage in SIGNS for usage in USAGES}), True),
+        (x509.KeyUsage(**{usage: usage in ON for usage in USAGES}), True),
     ):
         builder = builder.add_extension(extension, critical=critical)
     chain, secret = folder / "certificate.pem", folder / "key.pem"
