@@ -210,10 +210,11 @@ def served_by_process(home: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]
     alarm = threading.Timer(PATIENCE, process.kill)
     alarm.start()
     try:
-        line = process.stderr.readline()
+        lines = [""]
+        while (found := re.search(r"serving .* at (http://127\.0\.0\.1:\d+)", lines[-1])) is None:
+            lines.append(process.stderr.readline())  # it may say something else before
+            assert lines[-1], "".join(lines)
         alarm.cancel()  # it limits the start alone: on a slow machine a test may take longer than any limit
-        found = re.search(r"serving .* at (http://127\.0\.0\.1:\d+)", line)
-        assert found, line + process.stderr.read()
         yield found[1], process
     finally:
         process.kill()
