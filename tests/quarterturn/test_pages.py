@@ -92,7 +92,7 @@ def test_a_package_page_is_short(package):
 @cache
 def _python_files() -> tuple[str, ...]:
     """Give every Python file of the repository, by its path."""
-    tops = (ROOT / top for top in (*PACKAGES, "docs", "examples", "tests"))
+    tops = (ROOT / top for top in (*PACKAGES, "bench", "docs", "examples", "tests"))
     return tuple(path.relative_to(ROOT).as_posix() for top in tops for path in top.rglob("*.py"))
 
 
