@@ -82,7 +82,7 @@ def test_an_engine_that_does_not_answer_is_named(monkeypatch, tmp_path):
 
 
 def test_an_image_of_ours_that_is_missing_is_named_with_what_to_do():
-    with pytest.raises(Unavailable, match=r"no image docker.io/library/none:none: run \./run setup"):
+    with pytest.raises(Unavailable, match=r"no image docker.io/library/none:none: build it with `\./run images`"):
         DockerBox(world_image="none:none").check()
 
 
