@@ -165,8 +165,7 @@ class Application:
         url = self.places.database_url(self.settings, self._database)
         self.places.require_database(url)
         engine = open_engine(url)
-        migrations.require_tables(engine)
-        migrations.upgrade(engine)
+        migrations.upgrade(engine, empty=False)
         return engine
 
     @cached_property

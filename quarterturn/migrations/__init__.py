@@ -19,30 +19,29 @@ FOLDER = Path(__file__).parent / "scripts"
 NEWEST = max(path.name for path in (FOLDER / "versions").glob("[0-9]*.py")).partition("_")[0]
 
 
-def upgrade(engine: Engine, revision: str = "head") -> None:
+def upgrade(engine: Engine, revision: str = "head", *, empty: bool = True) -> None:
     """Bring the database to `revision`; doing it twice changes nothing.
 
+    Args:
+        engine: the database.
+        revision: its number, or `head`.
+        empty: whether a database without our tables gets them. That of a home has them: filling it anew would hide
+            what was lost.
+
     Raises:
+        NotFound: there is no table of ours, and there has to be.
         Refused: a newer version of this software has changed the database.
     """
     with engine.connect() as connection:
-        if revision == "head" and current(connection) == NEWEST and _has_bells(connection):
-            return
-    _migrate(engine, "upgrade", revision)
-
-
-def require_tables(engine: Engine) -> None:
-    """Refuse the database of a home that has none of its tables: filling it anew would hide what was lost.
-
-    Raises:
-        NotFound: there is no table of ours.
-    """
-    with engine.connect() as connection:
-        if current(connection) is None:
+        at = current(connection)
+        if at is None and not empty:
             raise NotFound(
                 f"the home's database, {engine.url.render_as_string()}, has no table of ours: it was emptied, or it is "
                 "another one. Mend database.url, or make a home of a backup with `quarterturn restore`"
             )
+        if revision == "head" and at == NEWEST and _has_bells(connection):
+            return
+    _migrate(engine, "upgrade", revision)
 
 
 def downgrade(engine: Engine, revision: str = "base") -> None:

@@ -8,6 +8,7 @@ Nothing in it is a secret or an unsalted function of a task, so it is not sealed
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -124,8 +125,10 @@ class HomeServers:
             _write_tools(part, tools)
             try:
                 part.rename(self._folder / name)
-            except OSError:  # somebody else has added one of this name meanwhile
-                raise _taken(name) from None
+            except OSError as error:
+                if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
+                    raise
+                raise _taken(name) from None  # somebody else has added one of this name meanwhile
         self.register()
         return self.server(name)
 
