@@ -46,7 +46,7 @@ def reason_to_leave_out(item: pytest.Item) -> str | None:
     needed = sorted(needs_of(item) - SMALL)
     if needed:
         return NEEDS[needed[0]].subject
-    return "longer versions" if item.get_closest_marker("full") else None
+    return "costly cases" if item.get_closest_marker("full") else None
 
 
 def summary(left_out: Counter[str]) -> str:

@@ -77,7 +77,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 def test_the_small_size_counts_what_it_leaves_out_and_ends_well(play: Play) -> None:
     status, played, said = play("tests")
     assert (status, played) == (0, 4)
-    assert "11 tests of journeys (5), longer versions (2), other programs (2), engine (2): ./run test --all\n" in said
+    assert "11 tests of journeys (5), costly cases (2), other programs (2), engine (2): ./run test --all\n" in said
     assert play("tests", lacking="age engine")[:2] == (0, 4), "what is left out is not looked for"
 
 

@@ -36,7 +36,7 @@ class Composition:
         self._parts, self._sign = parts, sign
         self._joined = [frozenset(map(joined, part)) for part in parts]
         self._sizes = [_sizes_by_start(part) for part in self._joined]
-        self._apart: dict[int, str | None] = {}
+        self._distinct: dict[int, str | None] = {}
 
     def text(self, number: int) -> str:
         """Return the text of a number."""
@@ -46,14 +46,14 @@ class Composition:
             entry.append(part[place])
         return self._sign.join(entry)
 
-    def apart(self, number: int) -> str | None:
+    def distinct_text(self, number: int) -> str | None:
         """Return the text of a number, None if it contains another one; worked out once, since draws repeat."""
         try:
-            return self._apart[number]
+            return self._distinct[number]
         except KeyError:
             text = self.text(number)
-            self._apart[number] = None if self.contains_another(text) else text
-            return self._apart[number]
+            self._distinct[number] = None if self.contains_another(text) else text
+            return self._distinct[number]
 
     def contains_another(self, text: str) -> bool:
         """Say whether one of these texts contains another."""

@@ -247,11 +247,11 @@ class Compose(Range):
 
     def draw(self, dice: Random, scope: Scope) -> Drawn:  # noqa: ARG002 - every range is drawn the same way
         """Draw a text."""
-        return Drawn(self._every.text(dice.randrange(self._count)), math.log2(self._count))
+        return Drawn(self._composition.text(dice.randrange(self._count)), math.log2(self._count))
 
     def values(self, dice: Random, scope: Scope) -> Iterator[str]:  # noqa: ARG002 - as `draw`
         """Draw many different ones at once, none of which contains another text that could be drawn."""
-        return (text for text in map(self._every.apart, self._numbers(dice)) if text is not None)
+        return (text for text in map(self._composition.distinct_text, self._numbers(dice)) if text is not None)
 
     def _numbers(self, dice: Random) -> Iterator[int]:
         """Draw different numbers, all of a few or some of many; only those that are asked for are drawn of many."""
@@ -266,7 +266,7 @@ class Compose(Range):
                 yield number
 
     @cached_property
-    def _every(self) -> Composition:
+    def _composition(self) -> Composition:
         return composition(self.parts, self.sign)
 
     @cached_property
