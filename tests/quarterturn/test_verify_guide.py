@@ -30,7 +30,7 @@ from ..rotation.conftest import NamedBox, outcome
 from ..serving import serve
 from .conftest import make
 from .guides import blocks
-from .http.conftest import served_by_process
+from .http.conftest import served_by_thread
 
 pytestmark = pytest.mark.slow
 foreign_tools = pytest.mark.needs("go", "openssl", "ssh-keygen")
@@ -121,8 +121,8 @@ FETCH_WITH_OURS, COPY = blocks(PAGE)
 
 @pytest.fixture
 def service(published):
-    """Give the address of a service of that home, which is a process of its own."""
-    with served_by_process(published.parent / "home") as (url, _):
+    """Return the address of a service of that home."""
+    with served_by_thread(published.parent / "home") as url:
         yield url
 
 

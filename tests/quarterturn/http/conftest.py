@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import httpx2
@@ -24,6 +25,7 @@ from starlette.testclient import TestClient
 from quarterturn import public_view
 from quarterturn.accounts.roles import ROLES
 from quarterturn.app import Application
+from quarterturn.http.serve import listening
 from quarterturn.runs.local_executor import LocalExecutor
 from quarterturn.settings import ServiceSettings
 from rotation.calendar import Month
@@ -223,8 +225,24 @@ def served_by_process(home: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]
         process.stderr.close()
 
 
+@contextmanager
+def served_by_thread(home: Path) -> Iterator[str]:
+    """Serve a home over a socket by the server of `serve`, in a thread, without workers; return its address."""
+    addresses: Queue[str] = Queue()
+    with closing(Application(home, None)) as house:
+        app = house.http(LocalExecutor(house.queue, house.job_worker.work, 0))
+        server = listening(app, "127.0.0.1", 0, ready=addresses.put)
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        try:
+            yield addresses.get(timeout=PATIENCE)
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
 @pytest.fixture
-def started(live: Path) -> Iterator[tuple[str, subprocess.Popen[str], Application]]:
-    """Give a home with a live set, served by a process: its address, the process, and the home."""
-    with served_by_process(live) as (url, process), closing(Application(live, None)) as house:
-        yield url, process, house
+def at_an_address(live: Path) -> Iterator[tuple[str, Application]]:
+    """Serve a home with a live set over a socket; return its address and the home, opened once more."""
+    with served_by_thread(live) as url, closing(Application(live, None)) as house:
+        yield url, house

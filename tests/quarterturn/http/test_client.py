@@ -1,4 +1,4 @@
-"""Tests of the client and of the verbs on it, against a service that is a process of its own."""
+"""Tests of the client and of the verbs on it, against a service at an address."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def service(live, request, monkeypatch):
     text = settings.read_text()
     assert 'images = [""]' in text
     settings.write_text(text.replace('images = [""]', 'images = ["{account}/"]'))
-    url, _, house = request.getfixturevalue("started")
+    url, house = request.getfixturevalue("at_an_address")
     token = house.accounts.create("ada", "submitter")[0]
     monkeypatch.setenv("QUARTERTURN_SERVICE", url)
     monkeypatch.setenv("QUARTERTURN_TOKEN", token)

@@ -41,7 +41,7 @@ def no_pauses(monkeypatch):
 def service(live, templates, request):
     """Give the address of a service with a release, and its public folder."""
     home = turned_from(live, templates)
-    url, _, _ = request.getfixturevalue("started")
+    url, _ = request.getfixturevalue("at_an_address")
     return url, home / "public"
 
 
@@ -125,8 +125,8 @@ def test_an_address_is_https_or_this_machine(say, url):
     assert "https://NAME" in said.sentence
 
 
-def test_a_service_without_releases_says_so(started, say, tmp_path):
-    said = say("fetch", started[0], "--to", tmp_path / "mine")
+def test_a_service_without_releases_says_so(at_an_address, say, tmp_path):
+    said = say("fetch", at_an_address[0], "--to", tmp_path / "mine")
     assert said.code == 3
     assert "no release to download yet" in said.sentence
 

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import json
 import signal
+from contextlib import closing
 
 import httpx2
 import pytest
 
+from quarterturn.app import Application
+
 from ...patience import PATIENCE
 from ...smuggling import REFUSED, spoken
+from .conftest import served_by_process
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def started(live):
+    """Serve a home with a live set by a process of its own; return its address, the process, and the home."""
+    with served_by_process(live) as (url, process), closing(Application(live, None)) as house:
+        yield url, process, house
 
 
 def test_a_submission_from_first_to_last_over_a_socket(started):
