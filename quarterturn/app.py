@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from rotation.runs.run_ledger import RunLedger
     from rotation.runs.run_tasks import RunTasks
     from rotation.runs.withdrawal import Withdrawals
-    from rotation.turn.plan import Plan
+    from rotation.turn.plan import Plan, Planner
     from rotation.turn.turn import Rotation
     from sandbox.boxes.box import Box
     from sandbox.claim_judge.claim_judge import ClaimJudge
@@ -500,12 +500,18 @@ class Application:
         return month_key(self.places, self.ring)
 
     @cached_property
+    def planner(self) -> Planner:
+        """What plans a turn."""
+        from rotation.turn.plan import Planner
+
+        return Planner(self.vault, self.months, self.spec, self._agreed)
+
+    @cached_property
     def rotation(self) -> Rotation:
         """The turn."""
         from rotation.turn.activation_steps import ActivationSteps
         from rotation.turn.attestation import Attester
         from rotation.turn.closing_steps import ClosingSteps
-        from rotation.turn.plan import Planner
         from rotation.turn.promise import Promises
         from rotation.turn.release_steps import ReleaseSteps
         from rotation.turn.spot_check import SpotChecks
@@ -513,7 +519,6 @@ class Application:
         from sandbox.servers.definition import server_digest
 
         vault, ledger, months = self.vault, self.ledger, self.months
-        planner = Planner(vault, months, self.spec, self._agreed)
         checks = SpotChecks(vault, self.runs, self.run_ledger, self.findings, self._judge_again)
         closing = ClosingSteps(months, self.withdrawals, self.official, checks)
         release = ReleaseSteps(
@@ -536,8 +541,8 @@ class Application:
             entropy=self.entropy,
         )
         attester = Attester(self.month_key, self.public, ledger, months)
-        activation = ActivationSteps(ledger, months, planner, promises, attester)
-        return Rotation(months, planner, closing, release, activation, entropy=self.entropy)
+        activation = ActivationSteps(ledger, months, self.planner, promises, attester)
+        return Rotation(months, self.planner, closing, release, activation, entropy=self.entropy)
 
     def _withdrawal_keys(self) -> list[str]:
         from quarterturn.settings import public_key
@@ -657,7 +662,7 @@ class Application:
         """What the next turn would do, and what it lacks."""
         from quarterturn.month.turn_preview import TurnPreview
 
-        return TurnPreview(self.turn_calendar, self.rotation, self.vault, self.runs, self._unsigned)
+        return TurnPreview(self.turn_calendar, self.planner, self.vault, self.runs, self._unsigned)
 
     def _unsigned(self, plan: Plan) -> str | None:
         from quarterturn.approvals import approvals
@@ -758,14 +763,14 @@ class Application:
         hosting, judged = bool(service.callbacks_url), lambda: self.months.judge() is not None
         images = [ImagePattern.parse(pattern) for pattern in service.images]
         policy = SubmissionPolicy(images, models, hosting, self.spec.tracks, judged)
-        return SubmissionService(self.submissions, policy, self.official.month, self.now, self.run_player.end)
+        return SubmissionService(self.submissions, policy, self.months.live_month, self.now, self.run_player.end)
 
     @cached_property
     def frozen_agents(self) -> FrozenAgents:
         """What submits the frozen agents."""
         from quarterturn.submissions.frozen_agents import FrozenAgents
 
-        agents, month = self.settings.frozen_agents, self.official.month
+        agents, month = self.settings.frozen_agents, self.months.live_month
         return FrozenAgents(agents, self.accounts, self.submission_service, self.submissions, month)
 
     @cached_property

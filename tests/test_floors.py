@@ -34,7 +34,7 @@ BELOW = {
 GATES = {
     "alembic": ("quarterturn.migrations",),
     "apscheduler": ("rotation.turn.periodic_job",),
-    "cel": ("grammars.language.expressions",),
+    "cel": ("grammars.language.cel_library",),
     "docker": ("sandbox.boxes.docker.engine", "sandbox.boxes.docker.strict_client"),
     "fastapi": ("quarterturn.http",),
     "httpx2": (

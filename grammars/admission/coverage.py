@@ -18,7 +18,8 @@ from grammars.admission.traceability import MONTHS, lacks
 from grammars.draw.sample import Draw, draw
 from grammars.draw.variants import base, free_of
 from grammars.language.derivation import of_template
-from grammars.language.grammar import Category, Difficulty, Grammar, Skeleton, Template
+from grammars.language.grammar import Grammar, Skeleton, Template
+from grammars.language.labels import Category, Difficulty
 from grammars.language.traits import traits
 from vault.task.variant import LEAST_BITS, bits
 from verifiers.language import predicate as predicates

@@ -23,7 +23,8 @@ from grammars.language.derivation import Derived, derive, skeletons
 from grammars.language.expressions import Scope
 from grammars.language.forms import fill, holds
 from grammars.language.free import FreeRange
-from grammars.language.grammar import Category, Difficulty, Draft, Grammar, Skeleton
+from grammars.language.grammar import Draft, Grammar, Skeleton
+from grammars.language.labels import Category, Difficulty
 from grammars.language.ranges import Range
 from vault.task.variant import filled
 

@@ -7,7 +7,6 @@ The functions are those of `cel.stdlib` (cel-go's extension libraries) and of `g
 
 from __future__ import annotations
 
-import logging
 import re
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -16,16 +15,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
-import cel
-from cel.stdlib import STDLIB_FUNCTIONS
-
 from grammars.errors import Malformed
+from grammars.language.cel_library import STDLIB_FUNCTIONS, cel
 from grammars.language.cost import MAX_CHARACTERS, Meter, Shape, TooCostly, metered, weight
 from grammars.language.functions import FUNCTIONS
-
-# The CEL package logs what a failing function was given; drawn values may be part of a private task.
-logging.getLogger("cel").addHandler(logging.NullHandler())
-logging.getLogger("cel").propagate = False
 
 _BOUND = re.compile(r"\.\s*(?:map|filter|all|exists|exists_one)\s*\(\s*([A-Za-z_]\w*)\s*,")
 _FIELDS = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"

@@ -10,16 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any
 
 from grammars.language.expressions import Expression
 from grammars.language.forms import Node, names_in
+from grammars.language.labels import Category, Difficulty
 from grammars.language.ranges import Leveled, Range
-
-Category = Literal["single-tool", "composition", "recovery"]
-Difficulty = Literal["easy", "medium", "hard"]
-CATEGORIES: tuple[Category, ...] = get_args(Category)
-DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
 
 FEWEST_TOOLS, MOST_TOOLS = 12, 18
 FEWEST_MUTANTS, FEWEST_PHRASINGS = 2, 3

@@ -13,16 +13,8 @@ from grammars.errors import Malformed
 from grammars.language.expressions import Expression
 from grammars.language.forms import Node, compile_text, compile_value
 from grammars.language.free import parse_named
-from grammars.language.grammar import (
-    CATEGORIES,
-    DIFFICULTIES,
-    FEWEST_PHRASINGS,
-    Category,
-    Difficulty,
-    Production,
-    Steps,
-    Template,
-)
+from grammars.language.grammar import FEWEST_PHRASINGS, Production, Steps, Template
+from grammars.language.labels import CATEGORIES, DIFFICULTIES, Category, Difficulty
 from grammars.language.ranges import Dictionaries, Leveled
 
 _STEPS = {

@@ -10,17 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Literal, get_args
 
 from grammars.language.checks import tools_of
 from grammars.language.derivation import derive, skeletons
 from grammars.language.grammar import Grammar, Skeleton
-
-Trait = Literal["several_servers", "conditional"]
-TRAITS: tuple[Trait, ...] = get_args(Trait)
-
-WORDS: Mapping[Trait, str] = MappingProxyType({"several_servers": "of several servers", "conditional": "conditional"})
-"""How a message says that tasks have a trait."""
+from grammars.language.labels import TRAITS, Trait
 
 CONDITION = "condition"
 """The name of the nonterminal that makes a template conditional."""

@@ -16,7 +16,8 @@ from quarterturn.month.turn_calendar import TurnCalendar
 from quarterturn.progress import Progress
 from rotation.calendar import Month
 from rotation.month.store import Turn
-from rotation.turn.turn import STEPS, Rotation
+from rotation.turn.turn import Rotation
+from rotation.turn.turn_facts import STEPS
 from vault.errors import Unavailable as Held
 from vault.file_lock import locked
 

@@ -11,8 +11,7 @@ from quarterturn.month.turn_calendar import TurnCalendar
 from rotation.calendar import Month
 from rotation.errors import Refused
 from rotation.month.store import Turn
-from rotation.turn.plan import Plan
-from rotation.turn.turn import Rotation
+from rotation.turn.plan import Plan, Planner
 from sandbox.runs.store import Runs, RunState
 from vault.store.tasks import Vault
 from vault.task.lifecycle import TaskState
@@ -59,7 +58,7 @@ class TurnPreview:
 
     Args:
         calendar: which turn comes next.
-        rotation: plans it.
+        planner: plans it.
         vault: the tasks that wait for a review.
         runs: the runs that it would end.
         unsigned: says which signatures a plan still needs, or None.
@@ -68,12 +67,12 @@ class TurnPreview:
     def __init__(
         self,
         calendar: TurnCalendar,
-        rotation: Rotation,
+        planner: Planner,
         vault: Vault,
         runs: Runs,
         unsigned: Callable[[Plan], str | None],
     ) -> None:
-        self._calendar, self._rotation, self._vault, self._runs = calendar, rotation, vault, runs
+        self._calendar, self._planner, self._vault, self._runs = calendar, planner, vault, runs
         self._unsigned = unsigned
 
     def next(self) -> NextTurn:
@@ -91,12 +90,12 @@ class TurnPreview:
         """Give what the next turn would do, or the one that was begun."""
         month, _ = self._calendar.next()
         begun = self._calendar.begun(month)
-        plan = None if begun else self._rotation.plan(month)
+        plan = None if begun else self._planner.plan(month)
         return PlannedTurn(month, begun, plan, tuple(self._signatures(month)))
 
     def _lacking(self, month: Month) -> Iterator[str]:
         try:
-            self._rotation.plan(month)
+            self._planner.plan(month)
         except Refused as refused:  # its words are strata and counts
             yield _sentence(str(refused))
             if waiting := sum(record.may_enter(str(month)) for record in self._vault.records(TaskState.ADMITTED)):
@@ -108,7 +107,7 @@ class TurnPreview:
         if begun and "commit" in begun.done:
             return
         with suppress(Refused):  # what it lacks is said elsewhere
-            if words := self._unsigned(self._rotation.plan(month)):
+            if words := self._unsigned(self._planner.plan(month)):
                 yield _sentence(words)
 
 

@@ -213,7 +213,7 @@ class PrivateRuns:
                 same.
             AgentCrashed: the agent never asked for a public task, or the endpoint did not take it; no run was opened.
         """
-        self._official.month()  # a set is live
+        self._official.require_live()
         judge = self._official.require_judge()
         own = chosen.run_class(private=True, judged=judge is not None)
         if hold.resume is not None and not hold.again:

@@ -11,7 +11,8 @@ from typing import Any
 
 from grammars.admission.coverage import Coverage, check, runway
 from grammars.admission.traceability import MONTHS, enough
-from grammars.language.grammar import CATEGORIES, Grammar
+from grammars.language.grammar import Grammar
+from grammars.language.labels import CATEGORIES
 from rotation.generation.known_tasks import UsedSkeletons
 from rotation.month.sets import SetSpec
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from grammars.errors import Exhausted
 from grammars.language.derivation import skeletons
-from grammars.language.grammar import CATEGORIES, Grammar
+from grammars.language.grammar import Grammar
+from grammars.language.labels import CATEGORIES
 from rotation.generation import make_up
 from rotation.generation.make_up import MakeUp
 from rotation.month.sets import SetSpec, Stratum

@@ -27,7 +27,7 @@ from sandbox.runs.prover import BoxProver
 from sandbox.runs.task_world import seed
 from sandbox.servers.registry import SERVERS
 from vault.canonical import parse_object
-from vault.schema import compiled, require
+from vault.schema import Schema
 from vault.store.tasks import TaskRecord, Vault
 from vault.task.document import Task
 from verifiers.language import predicate
@@ -53,7 +53,7 @@ _MUTANT = {
     "properties": {"name": _TEXT, "server": _TEXT, "change": {"type": "object"}, "answer": {"type": "string"}},
     "additionalProperties": False,
 }
-_LINE = compiled(
+_LINE = Schema(
     {
         "type": "object",
         "required": ["task", "provenance"],
@@ -123,7 +123,7 @@ def _lines(data: bytes, what: str) -> list[bytes]:
 
 def _draft(line: bytes, place: str) -> Draft:
     document = parse_object(line, place, max_size=MAX_LINE)
-    require(document, _LINE, place)
+    _LINE.require(document, place)
     draft = Draft(document["task"], {"given": [], **document["provenance"]})
     _check(draft, place)
     return draft

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from grammars.language.derivation import skeletons
 from grammars.language.grammar import Grammar
-from grammars.language.traits import WORDS, traits
+from grammars.language.labels import TRAIT_WORDS
+from grammars.language.traits import traits
 from rotation.generation import dev_sets
 from rotation.generation.grammars import shipped_among
 from rotation.month.draw import picks
@@ -35,8 +36,8 @@ class MakeUp:
     def __str__(self) -> str:
         shares = [
             (self.single_tool, "single-tool"),
-            (self.several_servers, WORDS["several_servers"]),
-            (self.conditional, WORDS["conditional"]),
+            (self.several_servers, TRAIT_WORDS["several_servers"]),
+            (self.conditional, TRAIT_WORDS["conditional"]),
         ]
         return f"{self.tasks} tasks: " + ", ".join(f"{count / max(self.tasks, 1):.0%} {what}" for count, what in shares)
 

@@ -20,7 +20,8 @@ from types import MappingProxyType
 from typing import cast
 
 from grammars.draw.sample import pick, sample
-from grammars.language.grammar import Category, Difficulty, Draft, Grammar
+from grammars.language.grammar import Draft, Grammar
+from grammars.language.labels import Category, Difficulty
 from rotation.errors import NotFound
 from rotation.month.sets import Stratum
 from rotation.month.trait_quotas import Demand, eligible

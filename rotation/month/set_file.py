@@ -30,7 +30,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from grammars.language.grammar import CATEGORIES, DIFFICULTIES
+from grammars.language.labels import CATEGORIES, DIFFICULTIES
 from rotation.errors import Malformed
 
 COHORTS = 4

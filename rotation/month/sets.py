@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Self
 
-from grammars.language.traits import TRAITS, Trait
+from grammars.language.labels import TRAITS, Trait
 from rotation.errors import Malformed, NotFound
 from rotation.month.set_file import COHORTS, TRACKS, SetFile, parse
 from vault.store.tasks import TaskRecord

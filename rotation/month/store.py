@@ -218,6 +218,19 @@ class MonthStore:
         with Session(self._engine) as session:
             return [_turn(row) for row in session.exec(select(TurnRow).order_by(col(TurnRow.month))).all()]
 
+    def live_month(self) -> Month:
+        """Return the month whose set is live.
+
+        Raises:
+            NotAllowed: nothing is live yet, or a turn is under way.
+        """
+        turns = self.turns()
+        if not turns:
+            raise NotAllowed("no set is live yet: run the first turn with `quarterturn turn run`")
+        if not turns[-1].finished:
+            raise NotAllowed(f"the turn of {turns[-1].month} is under way: finish it with `quarterturn turn run`")
+        return turns[-1].month.plus(1)
+
     def judge(self) -> str | None:
         """Give the digest of the claim judge that the live set names; None where it names none, or nothing is live."""
         finished = [turn for turn in self.turns() if turn.finished]

@@ -19,7 +19,8 @@ from typing import TypeAlias
 
 from grammars.language.derivation import skeletons
 from grammars.language.grammar import Grammar
-from grammars.language.traits import WORDS, Trait, traits
+from grammars.language.labels import TRAIT_WORDS, Trait
+from grammars.language.traits import traits
 from rotation.errors import Refused
 from rotation.month.sets import Stratum, TraitQuota
 
@@ -60,7 +61,7 @@ def demands(
         if len(able) < quota.least:
             first = quota.strata[0]
             raise Refused(
-                f"the set wants {first.difficulty} {first.category} tasks that are {WORDS[quota.trait]} of "
+                f"the set wants {first.difficulty} {first.category} tasks that are {TRAIT_WORDS[quota.trait]} of "
                 f"{quota.least} servers, and the grammars of {len(able)} have such skeletons left: ask for fewer, or "
                 "write more templates (docs/how-to/write-a-grammar.md) and `quarterturn grammar import` them"
             )

@@ -67,22 +67,17 @@ class OfficialRuns:
         self._run_tasks, self._withdrawals, self._scored = run_tasks, withdrawals, scored
         self._tracks, self._judge = tracks, judge
 
-    def month(self) -> Month:
-        """Give the month whose set is live.
+    def judged(self) -> bool:
+        """Say whether the set that is live names a claim judge."""
+        return self._months.judge() is not None
+
+    def require_live(self) -> None:
+        """Refuse where no set is live.
 
         Raises:
             NotAllowed: nothing is live yet, or a turn is under way.
         """
-        turns = self._months.turns()
-        if not turns:
-            raise NotAllowed("no set is live yet: run the first turn with `quarterturn turn run`")
-        if not turns[-1].finished:
-            raise NotAllowed(f"the turn of {turns[-1].month} is under way: finish it with `quarterturn turn run`")
-        return turns[-1].month.plus(1)
-
-    def judged(self) -> bool:
-        """Say whether the set that is live names a claim judge."""
-        return self._months.judge() is not None
+        self._months.live_month()
 
     def require_judge(self) -> str | None:
         """Give the digest of the judge that the live set names, which must be that of the settings; None without one.
@@ -126,7 +121,7 @@ class OfficialRuns:
             Unavailable: the log cannot be written, or too few witnesses cosigned its head; no run was opened.
         """
         must_be_submittable(submission)
-        month = self.month()
+        month = self._months.live_month()
         judge = self.require_judge()
         track = track_of(submission, box, upstream, judged=judge is not None)
         if track.ranked and track.name not in self._tracks:
@@ -135,7 +130,8 @@ class OfficialRuns:
         sunset = self._months.sunset(month)
         head = self._run_ledger.publish()  # all that was recorded, with the cosignatures that it needs
         with self._months.transaction() as session:
-            if self.month() != month:  # asked again under the lock: a turn that begins now sees this run, or we see it
+            # asked again under the lock: a turn that begins now sees this run, or we see it
+            if self._months.live_month() != month:
                 raise NotAllowed(f"the month turned from {month} while the run was being opened; open it again")
             cohorts = track.cohorts(self._months.cohorts("live"), sunset)  # without what is withdrawn by now
             size = sum(len(cohort.tasks) for cohort in cohorts)
@@ -161,7 +157,7 @@ class OfficialRuns:
                 the set names a claim judge that the settings lack.
         """
         record = self._runs.get(number)
-        if str(self.month()) != record.month:
+        if str(self._months.live_month()) != record.month:
             raise NotAllowed(f"run {number} was opened in {record.month}, which is over")
         track = track_of(submission, box, upstream, judged=self.require_judge() is not None)
         expected = (submission.digest, submission.submitter, box.name, track.name)

@@ -9,7 +9,7 @@ from rotation.detection.evidence import EvidenceWriter
 from rotation.month.store import Cohort, MonthStore, Turn
 from rotation.runs.run_ledger import PUBLISH, WHO, RunLedger
 from rotation.runs.withdrawal import Withdrawals, Withdrawn, evidence_name
-from rotation.turn import spot_check
+from rotation.turn import turn_facts
 from rotation.turn.draw_seeds import DrawSeeds
 from vault.canonical import canonical, parse_object
 from vault.ledger.release.bundle import BundleContent, TaskOpening, write_bundle
@@ -56,7 +56,7 @@ class ReleaseSteps:
                 }
                 for task in content.tasks
             ],
-            spot_check=spot_check.opened(turn),
+            spot_check=turn_facts.spot_check(turn),
             draw_seeds=self._draw_seeds(turn, cohort),
         )
         with self._months.transaction() as session:

@@ -28,8 +28,8 @@ from sqlmodel import Session
 
 from rotation.calendar import Month
 from rotation.findings.store import Findings, NewFinding
-from rotation.month.store import Turn
 from rotation.runs.run_ledger import WHO, RunLedger
+from rotation.turn.turn_facts import SPOT_CHECK, SPOT_CHECK_DETAIL
 from sandbox.claim_judge.exchange import ClaimExchange
 from sandbox.errors import Unjudged
 from sandbox.judge import WORKER
@@ -43,7 +43,6 @@ from vault.task.document import Task
 from verifiers.language.verdict import Verdict
 
 KIND = "verdict"
-FACT, _MORE = "spot_check", "spot_check_more"
 _SEED, _AGAIN = "spot-seed/", "again/"
 
 
@@ -169,7 +168,7 @@ class SpotChecks:
             "stateless": [result.name for result in check.results if result.passed and not result.judged],
             "here": sum(result.here for result in check.results),
         }
-        return {FACT: json.dumps(facts), _MORE: json.dumps(more)}
+        return {SPOT_CHECK: json.dumps(facts), SPOT_CHECK_DETAIL: json.dumps(more)}
 
     def _chosen(self, month: Month, seed: bytes) -> Iterator[tuple[RunRecord, Mapping[str, Any]]]:
         """Give the chosen results of a month's scored runs, each with its run."""
@@ -204,26 +203,6 @@ def promise(session: Session, vault: Vault, month: Month, seed: bytes, salt: byt
     """Seal the 32-byte seed of a month's spot check and give the commitment to it (step 1)."""
     vault.seal_blob(f"{_SEED}{month}", seed + salt, session=session)
     return commitment(LABEL, seed, salt)
-
-
-def opened(turn: Turn) -> dict[str, Any] | None:
-    """Give the spot check's entry for the `retire` statement; None if no seed was committed to."""
-    return json.loads(turn.facts[FACT]) if FACT in turn.facts else None
-
-
-def summary_lines(turn: Turn) -> list[str]:
-    """Give the spot check's result as lines of text, for maintainers only; empty if there is none yet."""
-    if FACT not in turn.facts:
-        return []
-    facts, more = json.loads(turn.facts[FACT]), json.loads(turn.facts[_MORE])
-    by_first = f" ({more['here']} of them by the process that judged at first)" if more["here"] else ""
-    lines = [f"spot check of {turn.month}: {facts['judged']} of {facts['chosen']} chosen results judged again"
-             f"{by_first}, {facts['differed']} came out otherwise"]  # fmt: skip
-    if more["differed"]:
-        lines.append(f"  otherwise: {', '.join(more['differed'])}: look at the workers that played these runs")
-    if more["stateless"]:
-        lines.append(f"  passed, and could not be judged again: {', '.join(more['stateless'])}")
-    return lines
 
 
 def _differs(bound: Mapping[str, Any], outcome: TaskRun, verdict: Verdict | None) -> bool:

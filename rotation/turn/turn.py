@@ -33,11 +33,10 @@ from rotation.errors import NotAllowed, NotFound
 from rotation.month.store import MonthStore, Turn
 from rotation.turn.activation_steps import ActivationSteps
 from rotation.turn.closing_steps import ClosingSteps
-from rotation.turn.plan import Plan, Planner
+from rotation.turn.plan import Planner
 from rotation.turn.release_steps import ReleaseSteps
+from rotation.turn.turn_facts import STEPS
 from vault.ledger import browser
-
-STEPS = ("stop", "close", "check", "retire", "publish", "commit", "set", "sign", "activate")
 
 
 class Rotation:
@@ -66,10 +65,6 @@ class Rotation:
             "sign": activation.sign,
             "activate": activation.activate,
         }
-
-    def plan(self, month: Month) -> Plan:
-        """Give the plan of the turn of `month`; changes nothing."""
-        return self._planner.plan(month)
 
     def run(self, month: Month, on_step: Callable[[str], None] = lambda _: None) -> Turn:
         """Run the turn of `month`, or complete it if it was begun.

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sandbox.kinds.common.state_kind import ADDED, ROOT, Backend
-from verifiers.predicates.own_predicates import OwnPredicates
-from verifiers.tree import FileTree
+
+if TYPE_CHECKING:  # each command loads this module, and few a predicate
+    from verifiers.predicates.own_predicates import OwnPredicates
+    from verifiers.tree import FileTree
 
 HANDSHAKE: Literal["legacy"] = "legacy"
 """How a client connects: the handshake that every server answers. Probing for a newer one makes old servers log an

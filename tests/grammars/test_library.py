@@ -20,7 +20,7 @@ from grammars.draw.sample import draw, pick, sample, skeletons
 from grammars.draw.variants import base, free_of
 from grammars.language.derivation import derive, of_template
 from grammars.language.forms import names_in
-from grammars.language.grammar import CATEGORIES, DIFFICULTIES
+from grammars.language.labels import CATEGORIES, DIFFICULTIES
 from grammars.language.load import library, load
 from grammars.language.ranges import Compose
 from grammars.language.traits import traits

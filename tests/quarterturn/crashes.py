@@ -29,7 +29,7 @@ from quarterturn.keys import rekeying  # noqa: F401
 from quarterturn.month import monthly_turn  # noqa: F401
 from quarterturn.tasks import review  # noqa: F401
 from rotation.generation import import_tasks  # noqa: F401
-from rotation.turn.turn import STEPS
+from rotation.turn.turn_facts import STEPS
 
 from .children import Child, ChildResult
 

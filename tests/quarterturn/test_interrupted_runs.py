@@ -150,7 +150,7 @@ def test_a_run_that_fails_each_time_is_given_up_charged_and_closed_by_the_turn(h
             clock.now += pause(attempt)
     given_up = house.submissions.get(made.id)
     assert (given_up.state, given_up.code, given_up.charged) == ("failed", "mistake", True)
-    house.rotation.run(house.official.month())
+    house.rotation.run(house.months.live_month())
     assert house.runs.get(1).state is RunState.DONE
     assert came_to(house) == {"true finished": house.spec.size}
 
@@ -173,7 +173,7 @@ def test_a_machine_that_is_away_at_the_turn_leaves_the_rest_unknown_and_no_rank(
         broken.setattr(house.run_tasks, "record", after(2, Unavailable("away"))(house.run_tasks.record))
         house.job_worker.work(house.queue.claim("w"), threading.Event())
     assert house.runs.get(1).cause == "machine"
-    house.rotation.run(house.official.month())
+    house.rotation.run(house.months.live_month())
     found = came_to(house)
     assert found["unknown machine"] > 0
     assert found["true finished"] + found["unknown machine"] == house.spec.size
@@ -204,7 +204,7 @@ def test_a_run_that_the_turn_closes_while_it_is_played_is_done(house, played):
 
     def story(agent):
         if lock.acquire(blocking=False):
-            house.official.end_open(house.official.month(), "turn")
+            house.official.end_open(house.months.live_month(), "turn")
         agent.hang()
 
     played(story)
@@ -247,7 +247,7 @@ def test_cancelling_a_waiting_run_ends_it_and_fails_the_rest(house, played):
     assert (gone.state, gone.charged, house.runs.get(1).state) == ("cancelled", True, RunState.DONE)
     assert came_to(house) == {"false cancelled": house.spec.size}
     assert house.owner_view.of(gone)["figures"]["whole"]["success_rate"]["value"] == 0
-    assert [line.run for line in house.leaderboard.of_month(house.official.month())] == [1]
+    assert [line.run for line in house.leaderboard.of_month(house.months.live_month())] == [1]
 
 
 def test_cancelling_a_run_while_its_worker_is_stopped_fails_the_rest(house, played):
@@ -280,7 +280,7 @@ def test_a_run_that_the_turn_closed_tells_its_figures_whatever_became_of_its_sub
     made = submitted(house)
     stopped(house, made, played)
     house.queue.finish(house.queue.claim("w"), "machine")
-    house.rotation.run(house.official.month())
+    house.rotation.run(house.months.live_month())
     shown = house.owner_view.of(house.submissions.get(made.id))
     assert (shown["state"], shown["charged"]) == ("failed", True)
     assert shown["figures"]["whole"]["unknown"] > 0
@@ -307,7 +307,7 @@ def test_a_submitted_image_that_is_gone_when_its_run_is_resumed_fails_the_rest(
     stopped(house, made, played)
     monkeypatch.setattr(RunRequest, "submission", gone)
     house.job_worker.work(house.queue.claim("w"), threading.Event())
-    house.rotation.run(house.official.month())
+    house.rotation.run(house.months.live_month())
     assert came_to(house) == {unserved: house.spec.size}
 
 
@@ -318,7 +318,7 @@ def test_a_submission_that_changed_meanwhile_has_failed(house, played, monkeypat
     other = replace(agent, digest="sha256:" + "0" * 64)
     monkeypatch.setattr(RunRequest, "submission", lambda *_: (other, box))
     house.job_worker.work(house.queue.claim("w"), threading.Event())
-    house.rotation.run(house.official.month())
+    house.rotation.run(house.months.live_month())
     assert came_to(house) == {"false turn": house.spec.size}
 
 
@@ -326,7 +326,7 @@ def test_runs_that_wait_when_the_month_turns_are_not_played_in_the_next_one(hous
     """Otherwise the runs of two months' quotas would be served the tasks of one month."""
     played()
     made = submitted(house)
-    house.rotation.run(house.official.month())
+    house.rotation.run(house.months.live_month())
     house.job_worker.work(house.queue.claim("w"), threading.Event())
     ended = house.submissions.get(made.id)
     assert (ended.state, ended.code, ended.charged) == ("failed", "turn", False)

@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
-from grammars.language.grammar import Category as DrawnCategory
-from grammars.language.grammar import Difficulty as DrawnDifficulty
+from grammars.language.labels import Category as DrawnCategory
+from grammars.language.labels import Difficulty as DrawnDifficulty
 from quarterturn import choices, settings
 from quarterturn.boxes import BOXES
 from quarterturn.errors import Malformed, NotFound

@@ -214,11 +214,11 @@ class Benchmark:
         )
         self.public, self.releases = self.home / "public", self.home / "public" / "releases"
         self.month_key, self.again = Ed25519PrivateKey.from_private_bytes(b"m" * 32), Words()
+        self.planner = Planner(vault, self.months, self.spec)
         self.rotation = self.signed_by(self.month_key)
 
     def signed_by(self, key: Ed25519PrivateKey) -> Rotation:
         """Give the rotation whose months are signed with `key`."""
-        planner = Planner(self.vault, self.months, self.spec)
         checks = SpotChecks(self.vault, self.runs, self.run_ledger, self.findings, lambda: nullcontext(self.again))
         closing = ClosingSteps(self.months, self.withdrawals, self.official, checks)
         self.release = ReleaseSteps(
@@ -231,8 +231,8 @@ class Benchmark:
             folder=self.releases,
         )
         attester = Attester(key, self.public, self.ledger, self.months)
-        activation = ActivationSteps(self.ledger, self.months, planner, self.promises, attester)
-        return Rotation(self.months, planner, closing, self.release, activation)
+        activation = ActivationSteps(self.ledger, self.months, self.planner, self.promises, attester)
+        return Rotation(self.months, self.planner, closing, self.release, activation)
 
     def scanner(self, limits: ExposureLimits) -> Scanner:
         """Give the scanner with these limits."""

@@ -26,12 +26,12 @@ from vault.canonical import canonical, parse_object
 from vault.errors import Broken, Locked, Malformed, Refused
 from vault.keys import private_files
 from vault.keys.locks.lock import NONCE_SIZE, SCHEMA, Document, raw, text
-from vault.schema import compiled, require
+from vault.schema import Schema
 
 FORMAT = "quarterturn/ring/v1"
 NAME_SIZE = 8
 WHAT = "key ring"
-_VALIDATOR = compiled(SCHEMA)
+_RING_SCHEMA = Schema(SCHEMA)
 _KEY_NAME, _ROOT_NAME = b"quarterturn/key-name/v1\n", b"quarterturn/root-name/v1\n"
 _WRAPPING, _SEALING, _ENTRY = b"quarterturn/root-wraps/v1", b"quarterturn/root-seals/v1", b"quarterturn/ring-key/v1\n"
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
@@ -79,7 +79,7 @@ def read(path: Path) -> Document:
     """
     what = f"the {WHAT} at {path}"
     document = parse_object(private_files.read(path, WHAT), what)
-    require(document, _VALIDATOR, what)
+    _RING_SCHEMA.require(document, what)
     return document
 
 
@@ -154,7 +154,7 @@ def written(
         "locks": list(locks),
     }
     document["seal"] = text(_seal(document, root))
-    require(document, _VALIDATOR, f"the new {WHAT}")
+    _RING_SCHEMA.require(document, f"the new {WHAT}")
     data = canonical(document) + b"\n"
     if len(data) > private_files.MAX_SIZE:
         raise Refused(

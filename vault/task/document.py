@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from vault.canonical import canonical, json_path, parse_object
 from vault.errors import Malformed
-from vault.schema import compiled, require
+from vault.schema import Schema
 from vault.task.variant import LEAST_BITS, PLACEHOLDER, filled, first, traceable, words
 
 SPEC_VERSION = "1.0.0"
@@ -28,7 +28,7 @@ SPEC_VERSION = "1.0.0"
 SCHEMA: Mapping[str, Any] = json.loads(files("vault").joinpath("schemas/task.json").read_bytes())
 
 WIRE_NAME = 64  # model interfaces accept [A-Za-z0-9_-]{1,64}, and `server.tool` becomes `server__tool`
-_VALIDATOR = compiled(SCHEMA)
+_TASK_SCHEMA = Schema(SCHEMA)
 _BETWEEN = re.compile(r"\{\{[a-z][a-z0-9_]{0,31}\}\}")
 
 
@@ -86,7 +86,7 @@ class Task:
         """
         raw = canonical(dict(data), what) if isinstance(data, Mapping) else data
         document = parse_object(raw, what)
-        require(document, _VALIDATOR, what)
+        _TASK_SCHEMA.require(document, what)
         for place, sentence in _contradictions(document):
             raise Malformed(f"{what} is malformed at {place}: {sentence}.")
         return cls.trusted(canonical(document, what), what)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from grammars.admission.coverage import Coverage
-from grammars.language.traits import TRAITS
+from grammars.language.labels import TRAITS
 from quarterturn.tasks.grammar_report import GrammarReport
 from vault.task.variant import LEAST_BITS
 

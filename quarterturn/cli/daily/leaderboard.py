@@ -30,7 +30,7 @@ def leaderboard(
     with open_app(home) as app:
         if asked:
             app.turn_calendar.require_begun(asked)
-        chosen = asked or app.official.month()
+        chosen = asked or app.months.live_month()
         lines, public = app.leaderboard.of_month(chosen), app.caveats.public_cohorts(chosen)
         scores = app.linked_scores(chosen) if linked else None
         names = app.display_names.shown()

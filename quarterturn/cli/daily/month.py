@@ -41,7 +41,7 @@ def turn_run(
     """Make the next turn, or resume the one that was begun. Exit code 8: the live month is not over."""
     from quarterturn.cli.daily import findings_text
     from quarterturn.cli.terminal.secrets import open_app
-    from rotation.turn import spot_check
+    from rotation.turn.turn_facts import spot_check_lines
 
     out = Output(as_json=as_json)
     with open_app(home) as app:
@@ -53,7 +53,7 @@ def turn_run(
         if release.exists():
             data["release"] = str(release)
             lines.append(f"Published: {release}")
-        lines += [*spot_check.summary_lines(turn), *findings_text.waiting(app.findings)]
+        lines += [*spot_check_lines(turn), *findings_text.waiting(app.findings)]
     out.result(data, *lines)
 
 
@@ -63,7 +63,7 @@ def turn_status(home: Home = HOME, as_json: Json = False) -> None:
     from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.month import turn_status
 
-    with open_app(home) as app:
+    with open_app(home, keys=False) as app:
         data = turn_status.status(app.months)
         lines = [*month_text.status_lines(data, app.months.turns()), *findings_text.waiting(app.findings)]
     Output(as_json=as_json).result(data, *lines)

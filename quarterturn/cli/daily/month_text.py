@@ -8,8 +8,7 @@ from typing import Any
 from quarterturn.cli.terminal.colour import StatusLine
 from quarterturn.month.turn_preview import PlannedTurn
 from rotation.month.store import Turn
-from rotation.turn import spot_check
-from rotation.turn.turn import STEPS
+from rotation.turn.turn_facts import STEPS, spot_check_lines
 
 REVIEWS = {
     "unknown": "review: {} has runs with a verdict left unknown: {}",
@@ -51,7 +50,7 @@ def status_lines(status: Mapping[str, Any], turns: Sequence[Turn]) -> Iterator[s
     for c in status["cohorts"]:
         line = f"{c['id']}  {c['state']:<10} {c['tasks']} tasks, retires at the turn of {c['retires']}"
         yield StatusLine(line, c["state"])
-    yield from (line for turn in turns for line in spot_check.summary_lines(turn))
+    yield from (line for turn in turns for line in spot_check_lines(turn))
     if not (status["turns"] or status["cohorts"]):
         yield "no turn was made yet: `quarterturn turn run`"
     for review in status["reviews"]:

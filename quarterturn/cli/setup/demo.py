@@ -43,7 +43,7 @@ from rotation.calendar import Month
 from rotation.leaderboard import standings
 from rotation.leaderboard.figures import FIGURES, of_results
 from rotation.month.sets import named
-from rotation.turn.turn import STEPS
+from rotation.turn.turn_facts import STEPS
 from sandbox.attacks import Attempt, selfcheck
 from sandbox.boxes.box import Box
 from sandbox.results.score import Result, Score, score

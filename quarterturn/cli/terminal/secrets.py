@@ -82,12 +82,13 @@ def _overwrite(name: bytes, length: int) -> None:
 
 
 @contextmanager
-def open_app(home: Path, by: Sequence[Opener] | None = None) -> Iterator[Application]:
+def open_app(home: Path, by: Sequence[Opener] | None = None, *, keys: bool = True) -> Iterator[Application]:
     """Open a home and unlock its key ring, prompting on a terminal for what opens it.
 
     Args:
         home: its folder.
         by: what opens it, and nothing else then does; nobody is asked.
+        keys: whether the verb needs a key; without one the ring stays locked, and nobody is asked.
 
     Raises:
         NotFound: there is no home.
@@ -104,7 +105,7 @@ def open_app(home: Path, by: Sequence[Opener] | None = None) -> Iterator[Applica
 
     app = Application(home, None, database=_database.get(), openers=by or openers(places))
     try:
-        _ = app.ring
+        _ = app.ring if keys else None
     except (Locked, Unavailable) as shut:
         if by or _given.get() is not None or _pin.get() is not None:
             raise

@@ -7,7 +7,7 @@ from typing import Any
 
 import vault.errors
 from sandbox.errors import Malformed
-from vault.schema import Strict, require
+from vault.schema import Schema
 
 # One relative POSIX path: no empty, `.` or `..` part, no backslash, no control character.
 PATH = r"^(?!.*(?:^|/)(?:\.\.?)?(?:/|$))[^\u0000-\u001f\u007f\\]{1,200}$(?!\n)"
@@ -21,7 +21,7 @@ def check(schema: Mapping[str, Any], value: object, what: str) -> None:
         Malformed: it does not fit; the message says where and what belongs there, and quotes no value.
     """
     try:
-        require(value, Strict(schema), what)
+        Schema(schema).require(value, what)
     except vault.errors.Malformed as error:
         raise Malformed(str(error)) from None
 

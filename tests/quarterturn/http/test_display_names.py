@@ -43,7 +43,7 @@ def heads(page):
 
 
 def test_a_name_is_shown_to_everybody_and_changes_nothing_else(named):
-    before = named.house.leaderboard.of_month(named.house.official.month())
+    before = named.house.leaderboard.of_month(named.house.months.live_month())
     folder = named.house.places.view / "board"
     written = {path.name: path.read_bytes() for path in folder.iterdir()}
     log = named.get("/log/checkpoint").content
@@ -54,7 +54,7 @@ def test_a_name_is_shown_to_everybody_and_changes_nothing_else(named):
     assert heads(named.get("/").text) == ["Falcon 7B ada/agent", "bob/agent"]
     assert "<h1>Falcon 7B</h1>" in (page := named.get("/agents/ada/agent").text)
     assert "Submitted as ada/agent" in page
-    assert named.house.leaderboard.of_month(named.house.official.month()) == before
+    assert named.house.leaderboard.of_month(named.house.months.live_month()) == before
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == written
     assert named.get("/log/checkpoint").content == log
     assert named.house.public_view.behind() == []

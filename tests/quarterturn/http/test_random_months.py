@@ -308,7 +308,7 @@ class Months(RuleBasedStateMachine):
     # -- how things stand ---------------------------------------------------------------------------------------------
 
     def month(self):
-        return str(self.house.official.month())
+        return str(self.house.months.live_month())
 
     def waiting(self):
         return self.house.queue.waiting()

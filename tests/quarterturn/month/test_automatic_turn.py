@@ -24,7 +24,7 @@ from quarterturn.notices.tables import NoticeRow
 from quarterturn.settings import BenchmarkSettings, Settings
 from rotation.calendar import Month
 from rotation.turn.periodic_job import PeriodicJob
-from rotation.turn.turn import STEPS
+from rotation.turn.turn_facts import STEPS
 from sandbox.runs.submission import Program, Submission
 from vault.ledger.statements.statement import Statement
 

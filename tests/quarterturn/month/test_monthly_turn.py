@@ -16,7 +16,7 @@ import pytest
 from quarterturn.app import Application
 from quarterturn.errors import Refused
 from rotation.calendar import Month
-from rotation.turn.turn import STEPS
+from rotation.turn.turn_facts import STEPS
 from sandbox.boxes.box import Program
 from sandbox.runs.store import RunState
 from sandbox.runs.submission import Submission
@@ -90,7 +90,7 @@ def begun(live):
     """Give a home whose turn of 2026-12 was interrupted after its third step."""
     house = Application(live, None)
     with contextlib.suppress(KeyboardInterrupt):
-        house.rotation.run(house.official.month(), stop_after("retire"))
+        house.rotation.run(house.months.live_month(), stop_after("retire"))
     house.close()
     return live
 

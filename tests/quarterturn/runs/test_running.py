@@ -152,7 +152,7 @@ def test_the_first_error_is_the_one_that_is_reported(house, monkeypatch):
         broken.setattr(house.official, "end", no_abort)
         with pytest.raises(RuntimeError, match="the disk is full"):
             house.run_player.play(AGENT, NoWorld(), Quiet())
-    house.rotation.run(house.official.month())
+    house.rotation.run(house.months.live_month())
     assert [run.state for run in house.runs.list()] == [RunState.ABORTED]
 
 

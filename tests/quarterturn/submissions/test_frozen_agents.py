@@ -53,13 +53,13 @@ def test_each_is_submitted_once_a_month_by_whoever_looks_first(opened):
     house.monthly_clock.look()
     house.monthly_clock.look()
     opened(calm=IMAGE, steady=OTHER).monthly_clock.look()
-    month = str(house.official.month())
+    month = str(house.months.live_month())
     both = [("calm", IMAGE, month, "private"), ("steady", OTHER, month, "private")]
     assert (submitted(house), told(house)) == (both, [])
     later = opened(DECEMBER, calm=IMAGE)
     later.monthly_clock.look()
-    assert str(later.official.month()) > month, "the clock has turned the month"
-    assert submitted(later) == [*both, ("calm", IMAGE, str(later.official.month()), "private")]
+    assert str(later.months.live_month()) > month, "the clock has turned the month"
+    assert submitted(later) == [*both, ("calm", IMAGE, str(later.months.live_month()), "private")]
 
 
 def test_another_agent_under_its_name_is_refused_with_a_notice(opened):
@@ -67,7 +67,7 @@ def test_another_agent_under_its_name_is_refused_with_a_notice(opened):
     house = opened(calm=OTHER)
     house.monthly_clock.look()
     assert [reference for _, reference, *_ in submitted(house)] == [IMAGE]
-    month = house.official.month()
+    month = house.months.live_month()
     assert told(house) == [
         f"It was not submitted: a frozen agent never changes, and that of {month} had another image or model; give "
         "the new one a name of its own."
@@ -91,7 +91,7 @@ def test_one_that_fails_is_told_of_once_and_not_submitted_again(opened):
 def test_one_that_no_worker_played_is_told_of_once_the_month_has_turned(opened):
     house = opened(calm=IMAGE)
     house.monthly_clock.look()
-    month = house.official.month()
+    month = house.months.live_month()
     assert told(house) == []
     later = opened(DECEMBER, calm=IMAGE)
     later.monthly_clock.look()

@@ -48,7 +48,7 @@ def only(run: OpenRun, task: str) -> OpenRun:
 
 def test_a_run_that_is_being_opened_while_a_whole_turn_passes_is_refused(home, monkeypatch):
     home.stock(1)
-    real = home.official.month
+    real = home.months.live_month
 
     def month():
         found = real()
@@ -56,7 +56,7 @@ def test_a_run_that_is_being_opened_while_a_whole_turn_passes_is_refused(home, m
         home.rotation.run(FIRST)
         return found
 
-    monkeypatch.setattr(home.official, "month", month)
+    monkeypatch.setattr(home.months, "live_month", month)
     with pytest.raises(NotAllowed, match="the month turned from 2026-12"):
         home.open()
     assert not home.runs.list()

@@ -44,7 +44,7 @@ def test_a_cohort_retires_each_period_and_each_release_is_proved(tmp_path, cohor
         assert len(docker.tasks) == cohorts
         assert [cohort.id for cohort in endpoint.cohorts] == [home.months.sunset(month)]
         turns_over = (number + 1) % period == 0
-        plan = home.rotation.plan(month) if not turns_over else None
+        plan = home.planner.plan(month) if not turns_over else None
         assert plan is None or (plan.retire, dict(plan.enter)) == (None, {})
         add(home, 1 if turns_over else 0)
         home.rotation.run(month)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from rotation.turn import spot_check
+from rotation.turn import spot_check, turn_facts
 from rotation.turn.spot_check import SpotChecks
 from sandbox.boxes import box
 from sandbox.judge import WORKER
@@ -90,7 +90,7 @@ def test_a_worker_that_says_passed_where_the_state_says_not_is_found(home):
     assert stated(home)["differed"] == 1
     name = f"{run.record.number}/{run.tasks[0]}"
     assert found(home) == [("verdict", name, "open")]
-    assert any(name in line for line in spot_check.summary_lines(home.months.turn(FIRST)))
+    assert any(name in line for line in turn_facts.spot_check_lines(home.months.turn(FIRST)))
     assert kept(home) == [f"left/{name}/1"], "of what came out otherwise, the state stays"
     report = audit(home.audited(FIRST), [home.vkey])
     assert (report.answer, [doubt.rule for doubt in report.doubts]) == ("yes with doubts", ["doubt.differed"])
@@ -163,7 +163,7 @@ def test_states_that_cannot_be_judged_again_are_counted(home):
         "judged": 23,
         "differed": 0,
     }
-    lines = "\n".join(spot_check.summary_lines(home.months.turn(FIRST)))
+    lines = "\n".join(turn_facts.spot_check_lines(home.months.turn(FIRST)))
     assert "23 of 48 chosen results judged again, 0 came out otherwise" in lines
     passed = [f"{bare.record.number}/{task}" for task in bare.tasks[:12]]
     assert all(name in lines for name in (f"{run.record.number}/{run.tasks[0]}", *passed)), "a pass has a state"
@@ -187,7 +187,7 @@ def test_the_attempt_that_counts_is_the_one_that_is_judged_again(home):
     home.official.close(taken)
     home.rotation.run(FIRST)
     assert (stated(home)["judged"], stated(home)["differed"]) == (23, 0)
-    assert "(22 of them by the process that judged at first)" in spot_check.summary_lines(home.months.turn(FIRST))[0]
+    assert "(22 of them by the process that judged at first)" in turn_facts.spot_check_lines(home.months.turn(FIRST))[0]
 
 
 def test_unjudged_results_of_a_run_that_the_turn_closed_are_not_judged_again(home):
@@ -259,7 +259,7 @@ def test_nobody_learns_the_choice_from_what_a_worker_has(home):
     home.rotation.run(FIRST)
     assert (stated(home)["seed"], stated(home)["salt"]) == (seed[:32].hex(), seed[32:].hex())
     assert spot_check.commitment("spot-check", seed[:32], seed[32:]).hex() == promised
-    assert json.loads(home.months.turn(FIRST).facts[spot_check.FACT]) == stated(home)
+    assert json.loads(home.months.turn(FIRST).facts[turn_facts.SPOT_CHECK]) == stated(home)
 
 
 def test_withdrawn_tasks_and_hosted_runs_are_counted_as_the_log_has_them(home):

@@ -13,7 +13,7 @@ from rotation.month.sets import DEMO, Stratum
 from rotation.month.store import Unsettled
 from rotation.turn import draw_seeds
 from rotation.turn.release_steps import ReleaseSteps
-from rotation.turn.turn import STEPS
+from rotation.turn.turn_facts import STEPS
 from sandbox.errors import Refused as NotSubmittable
 from sandbox.runs.store import RunState
 from sandbox.servers.definition import server_digest
@@ -152,7 +152,7 @@ def test_too_few_tasks_stop_a_turn_before_anything_happens(begun_home):
     with pytest.raises(Refused, match="lacks 1"):
         begun_home.rotation.run(FIRST.plus(1))
     assert begun_home.ledger.size == size
-    assert begun_home.official.month() == FIRST.plus(1)
+    assert begun_home.months.live_month() == FIRST.plus(1)
 
 
 def test_a_set_of_another_size_is_refused_while_cohorts_of_this_one_are_live(begun_home):
@@ -163,7 +163,7 @@ def test_a_set_of_another_size_is_refused_while_cohorts_of_this_one_are_live(beg
     with pytest.raises(Refused, match=r"cohort-2027-01 was promised with 6 tasks, .* 'twice' has 12: "):
         begun_home.rotation.run(FIRST)
     assert begun_home.ledger.size == size
-    assert begun_home.official.month() == FIRST
+    assert begun_home.months.live_month() == FIRST
 
 
 def test_a_set_larger_by_one_task_is_not_refused(begun_home):
@@ -204,14 +204,14 @@ def test_no_run_opens_before_the_first_turn_or_during_one(benchmark_home, monkey
 
 
 def test_a_run_that_opens_while_a_turn_begins_is_refused(begun_home, monkeypatch):
-    months, real = begun_home.months, begun_home.official.month
+    months, real = begun_home.months, begun_home.months.live_month
 
     def month():
         found = real()
         months.begin_turn(FIRST, {"canary": "00000000-0000-4000-8000-000000000000"})
         return found
 
-    monkeypatch.setattr(begun_home.official, "month", month)
+    monkeypatch.setattr(begun_home.months, "live_month", month)
     with pytest.raises(NotAllowed, match="under way"):
         begun_home.play("late", 1)
     assert kinds(begun_home)["run-open"] == 0

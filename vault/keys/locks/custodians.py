@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from vault.canonical import canonical, parse_object
 from vault.errors import Locked, Malformed, Unavailable
 from vault.keys.locks.lock import NONCE_SIZE, ROOT_SIZE, SCHEMA, Document, context, raw, text
-from vault.schema import compiled, require
+from vault.schema import Schema
 
 try:
     import pyrage
@@ -37,7 +37,7 @@ FORMAT = "quarterturn/share/v1"
 SPLIT_SIZE, ITERATION_EXPONENT = 8, 0
 FEWEST, MOST = 2, 16  # one share alone would be the key; SLIP-39 numbers its shares with four bits
 AGE = re.compile(rb"age-encryption\.org/v1\n|-----BEGIN AGE ENCRYPTED FILE-----")
-_SHARE = compiled({**SCHEMA["$defs"]["share"], "$defs": SCHEMA["$defs"]})
+_SHARE = Schema({**SCHEMA["$defs"]["share"], "$defs": SCHEMA["$defs"]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class KeyShare:
             Malformed: it is no share.
         """
         document = parse_object(line, what)
-        require(document, _SHARE, what)
+        _SHARE.require(document, what)
         return cls(**{name: value for name, value in document.items() if name != "format"})
 
     def line(self) -> bytes:

@@ -19,10 +19,10 @@ from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 
 from vault.errors import Locked
 from vault.keys.locks.lock import NONCE_SIZE, ROOT_SIZE, SCHEMA, Document, Maker, context, raw, text
-from vault.schema import compiled, require
+from vault.schema import Schema
 
 SALT_SIZE = 16
-_COST = compiled(SCHEMA["$defs"]["cost"])
+_COST = Schema(SCHEMA["$defs"]["cost"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Passphrase:
         Raises:
             Malformed: the cost is outside what a ring may ask for.
         """
-        require(asdict(self.cost), _COST, "the cost of the passphrase")
+        _COST.require(asdict(self.cost), "the cost of the passphrase")
         lock = {"name": name, "kind": self.kind, "salt": text(self.entropy(SALT_SIZE)), **asdict(self.cost)}
         nonce = self.entropy(NONCE_SIZE)
         sealed = nonce + self._wrapper(lock).encrypt(nonce, root, context(lock, ring))

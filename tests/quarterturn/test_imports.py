@@ -1,0 +1,40 @@
+"""Tests of what a verb loads: a command that computes nothing answers at once, as its modules are most of its time."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+LOADED = """
+import contextlib, io, json, sys
+from quarterturn.cli import run
+with contextlib.redirect_stdout(io.StringIO()):
+    code = run(sys.argv[1:])
+print(json.dumps([code, sorted(sys.modules)]))
+"""
+LIBRARIES = {"cel", "httpx2", "mcp", "numpy", "prompt_toolkit", "rich"}
+
+
+MOST = {  # modules
+    "--version": 270,
+    "leaderboard --help": 335,
+    "server list": 520,
+    "turn status --home": 700,
+    "turn plan --home": 760,
+    "leaderboard --home": 760,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", MOST)
+def test_a_verb_loads_no_more_modules_than_it_needs(verb, live):
+    words = [*verb.split(), *([live] if verb.endswith("--home") else [])]
+    done = subprocess.run([sys.executable, "-c", LOADED, *words], capture_output=True, text=True, check=True)
+    code, loaded = json.loads(done.stdout)
+    assert code == 0, done.stderr
+    assert len(loaded) <= MOST[verb]
+    assert ("sqlalchemy" in loaded) == (live in words)
+    assert not LIBRARIES & set(loaded)
