@@ -350,6 +350,7 @@ def test_an_agent_is_named_and_every_refusal_says_why(service, say, monkeypatch)
 
 
 @pytest.mark.box
+@pytest.mark.full
 def test_the_guide_to_submitting_works_line_by_line(service, steps, say, monkeypatch, tmp_path):
     url, house, token = service
     steps[0].extend([lambda: end(house, trace=TASKS)] * 3)
