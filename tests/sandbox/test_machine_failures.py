@@ -355,11 +355,7 @@ def images():
                 tar.add(folder, ".")
             subprocess.run(["docker", "load"], input=packed.getvalue(), capture_output=True, check=True)
         yield {kind: a_name(kind) for kind in (*made, "none")}
-        subprocess.run(
-            ["docker", "image", "rm", "--force", *map(a_name, made)],
-            capture_output=True,
-            check=True,
-        )
+        subprocess.run(["docker", "image", "rm", "--force", *map(a_name, made)], capture_output=True, check=True)
 
 
 def a_name(kind):

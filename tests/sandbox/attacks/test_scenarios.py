@@ -140,10 +140,7 @@ def test_programs_are_played_together_where_the_table_says_so():
     assert [
         [drill.spec.name for drill in batch]
         for batch in batches(scenarios.SCENARIOS, ["json-nan", "json-deep", "escapes"])
-    ] == [
-        ["json-deep", "json-nan"],
-        ["escapes"],
-    ]
+    ] == [["json-deep", "json-nan"], ["escapes"]]
 
 
 def test_a_program_says_which_there_are_and_leaves_nothing_where_there_is_a_way_out(tmp_path):

@@ -41,13 +41,8 @@ def decide(code: bytes, nr: int, *args: int, arch: int) -> int:
         elif operation == 0x06:
             return k
         else:
-            test = {
-                0x15: accumulator == k,
-                0x25: accumulator > k,
-                0x35: accumulator >= k,
-                0x45: bool(accumulator & k),
-            }[operation]
-            at += then if test else otherwise
+            tests = {0x15: accumulator == k, 0x25: accumulator > k, 0x35: accumulator >= k, 0x45: bool(accumulator & k)}
+            at += then if tests[operation] else otherwise
 
 
 @pytest.fixture(params=MACHINES)
@@ -124,11 +119,7 @@ def test_options_of_a_process_are_allowed_by_name(judge):
     assert judge("prctl", 25) == judge("prctl", 67) == DENIED  # PR_GET_TSC; PR_SET_MEMORY_MERGE
 
 
-FILTERS = [
-    *((kind, LISTS[kind]) for kind in LISTS),
-    ("gateway", GATEWAY),
-    ("reader and judge", READER),
-]
+FILTERS = [*((kind, LISTS[kind]) for kind in LISTS), ("gateway", GATEWAY), ("reader and judge", READER)]
 
 
 def code_of(kind: str, machine: str) -> bytes:

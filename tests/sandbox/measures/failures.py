@@ -89,10 +89,7 @@ WRITE_OPEN: Call = ("filesystem.write_file", {"path": "/data/files/out/open.txt"
 TODO_TEXT, DONE_TEXT = "KT-4471 sand the door\nRV-9023 oil the hinge\nLM-1187 paint\n", "LM-1187 paint\n"
 FILES = Base(
     "Write the codes that stand in plan/todo.md and not in plan/done.md into out/open.txt, one a line. Nothing else.",
-    [
-        [LIST_PLAN, READ_TODO, READ_DONE, MAKE_OUT, WRITE_OPEN],
-        [READ_DONE, READ_TODO, MAKE_OUT, WRITE_OPEN],
-    ],
+    [[LIST_PLAN, READ_TODO, READ_DONE, MAKE_OUT, WRITE_OPEN], [READ_DONE, READ_TODO, MAKE_OUT, WRITE_OPEN]],
     {
         "folder": ("filesystem.directoryExists", {"path": "out"}),
         "result": ("filesystem.fileTextEquals", {"path": "out/open.txt", "text": "KT-4471\nRV-9023\n"}),
@@ -113,10 +110,7 @@ ROWS = "[{'code': 'QF-3310', 'pieces': 42}, {'code': 'AA-1000', 'pieces': 70}]"
 STOCK = Base(
     "Double the pieces of the row of maple_stock with the fewest, note its code and supplier in notes as CODE from NAME, "
     "and answer with the code.",
-    [
-        [TABLES, DESCRIBE, LEAST, SUPPLIER, DOUBLE, NOTE],
-        [LEAST, SUPPLIER, DOUBLE, NOTE],
-    ],
+    [[TABLES, DESCRIBE, LEAST, SUPPLIER, DOUBLE, NOTE], [LEAST, SUPPLIER, DOUBLE, NOTE]],
     {
         "row": ("sqlite.cellEquals", {"table": "maple_stock", "column": "pieces", "value": 84}),
         "note": ("sqlite.rowExists", {"table": "notes", "where": {"text": "QF-3310 from Okafor"}}),
@@ -139,10 +133,7 @@ COMMIT: Call = ("git.git_commit", {"repo_path": "/data/repos/lantern", "message"
 REPO = Base(
     "On a new branch fix/lamp of /data/repos/lantern, set the file LAMP back to what it was two commits before main's "
     "head, and commit it as 'Dim the lamp'. main stays as it is.",
-    [
-        [LOG, SHOW, BRANCH, CHECKOUT, EDIT, ADD, COMMIT],
-        [SHOW, LOG, BRANCH, CHECKOUT, EDIT, ADD, COMMIT],
-    ],
+    [[LOG, SHOW, BRANCH, CHECKOUT, EDIT, ADD, COMMIT], [SHOW, LOG, BRANCH, CHECKOUT, EDIT, ADD, COMMIT]],
     {
         "branch": ("git.branchExists", {"repository": "lantern", "branch": "fix/lamp"}),
         "message": ("git.headMessage", {"repository": "lantern", "branch": "fix/lamp", "message": "Dim the lamp"}),
@@ -171,10 +162,7 @@ FILE_AWAY: Call = (
 MAIL = Base(
     "Ines Rocha asks for a price. Find it in the newest price list among the mails, reply to her with 'It is PRICE euro.', "
     "and move her mail to Answered.",
-    [
-        [HEADS, ASKED, PRICES, REPLY, FILE_AWAY],
-        [HEADS, PRICES, ASKED, REPLY, FILE_AWAY],
-    ],
+    [[HEADS, ASKED, PRICES, REPLY, FILE_AWAY], [HEADS, PRICES, ASKED, REPLY, FILE_AWAY]],
     {
         "reply": (
             "email.messageSent",
@@ -215,10 +203,7 @@ CLEAR: Call = (
 CALENDAR = Base(
     "Enter the appointments of agenda-83.txt (its hour is UTC) into the team's calendar, unless the hour is taken; then "
     "move the file into done.",
-    [
-        [CALENDARS, WEEK, AGENDA, FIRST, SECOND, CLEAR],
-        [AGENDA, CALENDARS, WEEK, SECOND, FIRST, CLEAR],
-    ],
+    [[CALENDARS, WEEK, AGENDA, FIRST, SECOND, CLEAR], [AGENDA, CALENDARS, WEEK, SECOND, FIRST, CLEAR]],
     {
         "first": (
             "calendar.eventExists",
@@ -247,10 +232,7 @@ RECORD: Call = (
 PIER = Base(
     "Which of the crew of the harbour's busiest pier has the most hours? Note it there as 'most hours: NAME', and answer "
     "with the name.",
-    [
-        [GRAPH, OPEN, CREW, RECORD],
-        [OPEN, GRAPH, CREW, RECORD],
-    ],
+    [[GRAPH, OPEN, CREW, RECORD], [OPEN, GRAPH, CREW, RECORD]],
     {
         "noted": ("memory.observationExists", {"entity": "Pier 7", "text": "most hours: Halvorsen"}),
         "entities": ("memory.entityCount", {"count": 4}),

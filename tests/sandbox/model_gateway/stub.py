@@ -156,11 +156,8 @@ class Reply:
     # -- the three formats --------------------------------------------------------------------------------------------
 
     def _document(self) -> dict[str, Any]:
-        return {
-            "/v1/chat/completions": self._chat,
-            "/v1/responses": self._response,
-            "/v1/messages": self._message,
-        }[self.seen.path]() | self.turn.extra
+        formats = {"/v1/chat/completions": self._chat, "/v1/responses": self._response, "/v1/messages": self._message}
+        return formats[self.seen.path]() | self.turn.extra
 
     def _calls(self) -> list[tuple[str, str, dict[str, Any]]]:
         return [(f"call_{self.number}_{place}", name, given) for place, (name, given) in enumerate(self.turn.calls)]
@@ -311,12 +308,8 @@ class Reply:
                 events.append({"type": "response.output_text.done", **at, "text": part["text"], "logprobs": []})
                 events.append({"type": "response.content_part.done", **at, "part": part})
             else:
-                events.append(
-                    {"type": "response.function_call_arguments.delta", **at, "delta": item["arguments"]},
-                )
-                events.append(
-                    {"type": "response.function_call_arguments.done", **at, "arguments": item["arguments"]},
-                )
+                events.append({"type": "response.function_call_arguments.delta", **at, "delta": item["arguments"]})
+                events.append({"type": "response.function_call_arguments.done", **at, "arguments": item["arguments"]})
             events.append({"type": "response.output_item.done", "output_index": place, "item": item})
         events.append({"type": "response.completed", "response": self._response()})
         return [event | {"sequence_number": number} for number, event in enumerate(events)]

@@ -256,13 +256,7 @@ async def served(folder):
     """Start the forge and the package as a world does."""
     unpacked(seed(WORLD), folder / "github")
     place = str(folder / "forge.sock")
-    twin = [
-        sys.executable,
-        "-I",
-        str(Path(sandbox.kinds.forge.backend.__file__).parent),
-        str(folder / "github"),
-        place,
-    ]
+    twin = [sys.executable, "-I", str(Path(sandbox.kinds.forge.backend.__file__).parent), str(folder / "github"), place]
     program, *arguments = here(SERVERS["github"].command, folder)
     environment = {**SERVERS["github"].environment, "QUARTERTURN_FORGE_SOCKET": place}
     with subprocess.Popen(twin, stdout=subprocess.PIPE, env={"PATH": os.environ["PATH"]}) as process:

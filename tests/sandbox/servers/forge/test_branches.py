@@ -87,11 +87,7 @@ def blob(path, content="x\n", mode="100644"):
 
 def test_a_pushed_tree_is_the_old_one_with_the_new_files(forge):
     push(forge, [blob("deep/down/x.txt"), blob("README.md", "# Ours\n"), {"path": "docs/a.md", "sha": None}])
-    assert git(forge, "ls-tree", "-r", "--name-only", "spare").split() == [
-        "README.md",
-        "deep/down/x.txt",
-        "src/app.py",
-    ]
+    assert git(forge, "ls-tree", "-r", "--name-only", "spare").split() == ["README.md", "deep/down/x.txt", "src/app.py"]
     assert git(forge, "show", "spare:README.md") == "# Ours"
     assert git(forge, "log", "-1", "--format=%an %ae %ad", "--date=unix", "spare").startswith(
         "Ada L ada@example.org 17"
