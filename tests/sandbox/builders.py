@@ -291,9 +291,3 @@ def unpack(tar: bytes, folder: Path) -> None:
     with tarfile.open(fileobj=io.BytesIO(tar)) as archive:
         archive.extraction_filter = getattr(tarfile, "data_filter", None)
         archive.extractall(folder)
-
-
-def first_of(process):
-    """Give the first process of a started process's namespace: the program itself."""
-    (first,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    return int(first)

@@ -42,6 +42,7 @@ from verifiers.language.verdict import Verdict
 from ..patience import PATIENCE, until
 from ..sampling import sample
 from .builders import Hands, a_task, an_agent, an_sqlite_task, in_memory, run, tools
+from .processes import below, named
 
 SQLITE, _ = an_sqlite_task()
 CUT_OFF = ExitFacts(running=False, relay_died=True)
@@ -346,22 +347,6 @@ def box(request):
     assert not list(Path("/dev/shm").glob(f"quarterturn-{os.getpid()}-*"))
 
 
-def processes(words: bytes) -> list[int]:
-    """Find the processes whose command line holds these words."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if words in (process / "cmdline").read_bytes():
-                found.append(int(process.name))
-    return found
-
-
-def ancestors(pid: int) -> Iterator[int]:
-    while pid > 1:
-        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-        yield pid
-
-
 @contextlib.contextmanager
 def sabotage(deed: Callable[[], bool]) -> Iterator[None]:
     """Do something once, as soon as an agent waits and it is possible; agents that wait later continue at once."""
@@ -370,7 +355,7 @@ def sabotage(deed: Callable[[], bool]) -> Iterator[None]:
     def watch() -> None:
         spared: set[int] = set()
         while not stop.wait(0.05):
-            waiting = set(processes(MARK.encode()))
+            waiting = set(named(MARK))
             if not done.is_set() and waiting and deed():
                 spared = waiting
                 done.set()
@@ -388,12 +373,9 @@ def sabotage(deed: Callable[[], bool]) -> Iterator[None]:
     assert done.is_set(), "nothing was sabotaged, so nothing was shown"
 
 
-def kill(words: bytes) -> bool:
+def kill(words: str) -> bool:
     """Kill the last process of ours with these words in its command line."""
-    found = []
-    for pid in processes(words):
-        with contextlib.suppress(OSError, IndexError):
-            found += [pid] * (os.getpid() in ancestors(pid))
+    found = sorted(pid for pid, line in below(os.getpid()).items() if words in line)
     for pid in found[-1:]:
         os.kill(pid, signal.SIGKILL)
     return bool(found)
@@ -457,7 +439,7 @@ def test_a_world_whose_disk_is_too_small_for_its_seed_is_ours(box, tmp_path):
 
 @pytest.mark.parametrize("box", SAMPLE, indirect=True)
 def test_a_real_world_that_is_killed_from_outside_is_a_fail(box, tmp_path):
-    deed = (lambda: kill(b"/init.py")) if box.name == "bwrap" else (lambda: kill_container(WORLD_IMAGE))
+    deed = (lambda: kill("/init.py")) if box.name == "bwrap" else (lambda: kill_container(WORLD_IMAGE))
     with sabotage(deed):
         outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + WAIT + ADD), box)
     assert outcomes(outcome) == (["unclear: world-died"], False)
@@ -465,7 +447,7 @@ def test_a_real_world_that_is_killed_from_outside_is_a_fail(box, tmp_path):
 
 @pytest.mark.parametrize("box", SAMPLE, indirect=True)
 def test_a_real_relay_that_dies_is_a_fail(box, tmp_path):
-    deed = (lambda: kill(b"/relay.py")) if box.name == "bwrap" else (lambda: kill_container(RELAY_IMAGE))
+    deed = (lambda: kill("/relay.py")) if box.name == "bwrap" else (lambda: kill_container(RELAY_IMAGE))
     with sabotage(deed):
         outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + WAIT + ADD), box)
     assert outcomes(outcome) == (["unclear: relay-lost"], False)
@@ -476,7 +458,7 @@ def test_a_real_relay_that_dies_is_a_fail(box, tmp_path):
 @pytest.mark.full
 def test_a_real_server_that_is_killed_from_outside_is_a_fail(box, tmp_path):
     def deed() -> bool:
-        return kill(b"mcp_server_sqlite") and kill(MARK.encode())  # the agent goes on, and meets it
+        return kill("mcp_server_sqlite") and kill(MARK)  # the agent goes on, and meets it
 
     with sabotage(deed):
         outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + WAIT + ADD), box)

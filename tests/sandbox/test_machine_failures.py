@@ -33,6 +33,7 @@ from verifiers.language.verdict import Verdict
 
 from ..patience import PATIENCE, until
 from .builders import a_written_task, an_agent, listening, unpack
+from .processes import named
 
 pytestmark = pytest.mark.engine
 
@@ -105,21 +106,12 @@ class OwnEngine:
     def close(self) -> None:
         if self.process.poll() is None:
             self.stop()
-        for shim in processes(f"{self.root}/exec"):  # of a crash that nobody cleaned up after
+        for shim in named(f"{self.root}/exec"):  # of a crash that nobody cleaned up after
             subprocess.run(["pkill", "--signal", "KILL", "--parent", str(shim)], check=False)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(shim, signal.SIGKILL)
         subprocess.run(["umount", "--recursive", "--lazy", self.data], check=False)
         shutil.rmtree(self.root, ignore_errors=True)
-
-
-def processes(words):
-    """Find the processes with these words on their command line."""
-    lines = {}
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            lines[int(process.name)] = (process / "cmdline").read_text()
-    return [pid for pid, line in lines.items() if words in line]
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from sandbox.errors import Lost, Malformed, Unavailable
 
 from ...patience import PATIENCE, until
 from ...smuggling import REFUSED, spoken
-from ..builders import first_of
+from ..processes import first_of
 
 pytestmark = pytest.mark.slow
 

@@ -1,6 +1,5 @@
 """Tests of what is particular to bubblewrap; what all boxes share is in tests/contracts/test_boxes.py."""
 
-import contextlib
 import os
 import pwd
 import shutil
@@ -25,10 +24,10 @@ from verifiers.tree import DIRECTORY, FileTree, Node
 
 from ....patience import PATIENCE, until
 from ...builders import listening
+from ...processes import below, is_running
 
 pytestmark = pytest.mark.box
 
-REPOSITORY = Path(__file__).parents[4]
 SERVER = Server("cat", "p", "1", "files", ("/bin/cat",), {}, {}, {}, lambda s: FileTree({}), lambda t, c: t, {})
 SEED = FileTree({"files": DIRECTORY, "files/a.txt": Node("file", data=b"private words")})
 
@@ -37,17 +36,6 @@ SEED = FileTree({"files": DIRECTORY, "files/a.txt": Node("file", data=b"private 
 def sockets(tmp_path):
     with listening(tmp_path / "sockets") as folder:
         yield folder
-
-
-def below(pid):
-    """Give every descendant of a process, as {pid: command line}."""
-    found = {}
-    with contextlib.suppress(OSError):
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            for child in (task / "children").read_text().split():
-                found[int(child)] = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-                found |= below(child)
-    return found
 
 
 def test_a_missing_program_is_named_with_what_to_install(monkeypatch, tmp_path):
@@ -195,7 +183,7 @@ def test_nothing_outlives_a_runner_that_was_killed(sockets):
             left = set(below(runner.pid))
         finally:
             runner.kill()
-    until(lambda: not any(map(running, left)), "the end of all that it had started")
+    until(lambda: not any(map(is_running, left)), "the end of all that it had started")
     BwrapBox().reap()
 
 
@@ -215,15 +203,9 @@ def test_when_any_part_of_a_place_is_killed_nothing_of_it_stays(sockets, killed)
         victim = {"place": agent._place.pid, "relay": relays[-1], "wall": max(walls)}[killed]
         os.kill(victim, signal.SIGKILL)
         assert not agent.wait(PATIENCE).running
-        until(lambda: not any(map(running, found)), "the end of all that was in it")
+        until(lambda: not any(map(is_running, found)), "the end of all that was in it")
     finally:
         agent.kill()
-
-
-def running(pid):
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False
 
 
 @pytest.fixture
