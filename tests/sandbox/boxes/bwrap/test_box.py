@@ -16,7 +16,7 @@ from sandbox.boxes import policy
 from sandbox.boxes.box import Program, ResourceLimits
 from sandbox.boxes.bwrap import box as box_module
 from sandbox.boxes.bwrap.box import BwrapBox
-from sandbox.errors import Refused, Unavailable
+from sandbox.errors import Lost, Refused, Unavailable
 from sandbox.isolation.program_copies import interpreter
 from sandbox.servers.registry import SERVERS
 from sandbox.servers.server import Server
@@ -111,6 +111,16 @@ def test_a_relay_that_dies_ends_the_run_and_is_a_fact_of_its_own(sockets):
         until(lambda: not below(agent._place._process.pid), "the end of the agent")
     finally:
         agent.kill()
+
+
+def test_a_world_that_was_killed_is_lost():
+    world = BwrapBox().world([SERVER], SEED, ResourceLimits())
+    with world.channel():
+        os.kill(max(pid for pid, line in below(os.getpid()).items() if "/init.py" in line), signal.SIGKILL)
+        until(lambda: not world.facts().running, "the end of the world")
+        with pytest.raises(Lost, match="cut off"):
+            world.freeze(PATIENCE)
+    world.close()
 
 
 def test_the_agent_shares_a_network_with_its_relay_and_nothing_else(sockets):
