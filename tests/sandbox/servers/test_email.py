@@ -12,12 +12,10 @@ from sandbox.kinds.common.check import check
 from sandbox.kinds.mailbox.apply_mutation import mutate
 from sandbox.kinds.mailbox.kind import STATE, seed
 from sandbox.servers.registry import SERVERS
-from verifiers.language.in_process import judge
-from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.tree import JudgeInput
 
 from ...frozen import content
+from .holding import holds_in
 
 PLAN = {
     "from": "Bob <bob@example.org>",
@@ -32,8 +30,7 @@ STATES = {"folders": {"INBOX": [{**PLAN, "attachments": [FILE]}, NEWS], "Work/Su
 FIRST, THIRD = "message-1@example.org", "message-3@example.org"
 
 
-def holds(tree, name, /, **arguments):
-    return judge(parse({f"email.{name}": arguments}), JudgeInput({"email": tree})).verdict is Verdict.TRUE
+holds = holds_in("email")
 
 
 def test_a_state_becomes_a_maildir_and_the_same_bytes_each_time():

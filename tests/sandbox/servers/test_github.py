@@ -18,13 +18,11 @@ from sandbox.kinds.forge.apply_mutation import mutate
 from sandbox.kinds.forge.kind import STATE, seed
 from sandbox.servers.registry import SERVERS
 from sandbox.servers.server import HANDSHAKE
-from verifiers.language.in_process import judge
-from verifiers.language.predicate import parse
-from verifiers.tree import JudgeInput
 
 from ...patience import PATIENCE
 from ..builders import unpack
 from ..installed import here
+from .holding import holds_in
 
 SITE = {
     "collaborators": ["bob"],
@@ -187,9 +185,7 @@ def test_no_repository_lies_outside_the_forge(repositories):
 # -- mutating --------------------------------------------------------------------------------------------------------
 
 
-def verdict(tree, name, **arguments):
-    tree_of = {"github": tree}
-    return judge(parse({f"github.{name}": {"repository": "ada/site", **arguments}}), JudgeInput(tree_of)).verdict.value
+holds = holds_in("github", repository="ada/site")
 
 
 @pytest.mark.parametrize(
@@ -219,16 +215,16 @@ def verdict(tree, name, **arguments):
 )
 def test_a_mutated_state_no_longer_has_what_it_had(change, name, arguments):
     whole = seed(WORLD)
-    assert verdict(whole, name, **arguments) == "true"
-    assert verdict(mutate(whole, {"repository": "ada/site", **change}), name, **arguments) == "false"
+    assert holds(whole, name, **arguments)
+    assert not holds(mutate(whole, {"repository": "ada/site", **change}), name, **arguments)
 
 
 def test_a_mutated_state_can_have_too_much():
     said = mutate(seed(WORLD), {"repository": "ada/site", "comment": {"number": 1, "body": "Hi", "user": "bob"}})
-    assert verdict(said, "issueCommented", number=1, equals="Hi", by="bob") == "true"
+    assert holds(said, "issueCommented", number=1, equals="Hi", by="bob")
     review = {"review": {"number": 2, "state": "APPROVED"}}
     reviewed = mutate(seed(WORLD), {"repository": "ada/site", **review})
-    assert verdict(reviewed, "prReviewed", pull=2, state="APPROVED", by="ada") == "true"
+    assert holds(reviewed, "prReviewed", pull=2, state="APPROVED", by="ada")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from functools import cache
 from urllib.parse import parse_qsl, urlsplit
 
@@ -166,6 +167,11 @@ class Asked:
         shown = json.loads(self.answer.encoded())
         self.check_answer(method, parts.path.rstrip("/"), status, shown)
         return shown
+
+    def git(self, *words, name="acme/site"):
+        """Run git on a repository, and return what it prints."""
+        command = ["git", "--git-dir", self.folder / "repositories" / f"{name}.git", *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     def state(self):
         return json.loads((self.folder / "state.json").read_text())
