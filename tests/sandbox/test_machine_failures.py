@@ -54,17 +54,8 @@ class OwnEngine:
         self.process = None
 
     def start(self) -> None:
-        command = [
-            "unshare",
-            "--net",
-            "dockerd",
-            "--data-root",
-            self.data,
-            "--exec-root",
-            self.root / "exec",
-            "--host",
-            self.host,
-        ]
+        command = ["unshare", "--net", "dockerd", "--host", self.host]
+        command += ["--data-root", self.data, "--exec-root", self.root / "exec"]
         command += ["--pidfile", self.root / "pid", "--storage-driver", "overlay2", "--bridge=none"]
         command += ["--iptables=false", "--ip6tables=false", "--ip-masq=false", "--ip-forward=false"]
         (self.root / "daemon.json").write_text(json.dumps(self.settings))

@@ -211,8 +211,9 @@ PIER = Base(
 # 7. a store: the field of three keys is set, one after another
 KEYS: Call = ("redis.scan_all_keys", {"pattern": "order:*"})
 LOOKS: list[Call] = [("redis.hgetall", {"name": f"order:{number}"}) for number in (3310, 4471, 9023)]
-SETS: list[Call] = [("redis.hset", {"name": f"order:{number}", "key": "state",
-    "value": "shipped"}) for number in (3310, 4471, 9023)]
+SETS: list[Call] = [
+    ("redis.hset", {"name": f"order:{number}", "key": "state", "value": "shipped"}) for number in (3310, 4471, 9023)
+]
 ORDERS = Base(
     "Set the field state of every order that is packed to shipped. All else stays.",
     [[KEYS, *LOOKS, *SETS], [KEYS, *reversed(LOOKS), *SETS]],
