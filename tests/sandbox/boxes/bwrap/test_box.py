@@ -19,16 +19,15 @@ from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.errors import Lost, Refused, Unavailable
 from sandbox.isolation.program_copies import interpreter
 from sandbox.servers.registry import SERVERS
-from sandbox.servers.server import Server
 from verifiers.tree import DIRECTORY, FileTree, Node
 
 from ....patience import PATIENCE, until
-from ...builders import listening
+from ...builders import a_server, listening
 from ...processes import below, is_running
 
 pytestmark = pytest.mark.box
 
-SERVER = Server("cat", "p", "1", "files", ("/bin/cat",), {}, {}, {}, lambda s: FileTree({}), lambda t, c: t, {})
+SERVER = a_server()
 SEED = FileTree({"files": DIRECTORY, "files/a.txt": Node("file", data=b"private words")})
 
 
@@ -59,22 +58,18 @@ def test_archives_are_unpacked_with_no_network_no_home_in_view_and_not_as_root(t
         assert files.read().decode().split() == [str(policy.WORLD_UID), "lo", "wrote", "/tmp", "end"]
 
 
-def test_an_old_bubblewrap_is_named(monkeypatch, tmp_path):
-    old = tmp_path / "bwrap"
-    old.write_text("#!/bin/sh\necho usage: bwrap --args FD --as-pid-1 --json-status-fd FD --seccomp FD\n")
-    old.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    with pytest.raises(Unavailable, match=r"--perms, --remount-ro, --size.*0\.8 or newer"):
-        BwrapBox().check()
+OLD = "echo usage: bwrap --args FD --as-pid-1 --json-status-fd FD --seccomp FD"
+REFUSING = f'[ "$1" = --help ] && exec {shutil.which("bwrap")} --help\nexit 1'
 
 
-def test_a_bubblewrap_that_is_not_let_is_named(monkeypatch, tmp_path):
-    real = shutil.which("bwrap")
-    refusing = tmp_path / "bwrap"
-    refusing.write_text(f'#!/bin/sh\n[ "$1" = --help ] && exec {real} --help\nexit 1\n')
-    refusing.chmod(0o755)
+@pytest.mark.parametrize(
+    ("lines", "sentence"), [(OLD, r"--perms, --remount-ro, --size.*0\.8 or newer"), (REFUSING, "user namespaces")]
+)
+def test_a_bubblewrap_that_is_old_or_not_let_is_named(monkeypatch, tmp_path, lines, sentence):
+    (tmp_path / "bwrap").write_text(f"#!/bin/sh\n{lines}\n")
+    (tmp_path / "bwrap").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    with pytest.raises(Unavailable, match="user namespaces"):
+    with pytest.raises(Unavailable, match=sentence):
         BwrapBox().check()
 
 
