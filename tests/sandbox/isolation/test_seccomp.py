@@ -133,11 +133,10 @@ def code_of(kind: str, machine: str) -> bytes:
 @pytest.mark.parametrize("arguments", [(), (1,) * 6, (0xFFFFFFFFFFFFFFFF,) * 6], ids=["none", "ones", "all bits"])
 def test_an_unlisted_call_is_refused_with_any_arguments(kind, named, machine, arguments):
     code, allowed = code_of(kind, machine), set(numbers_of(named, machine).values())
-    refused = {number: decide(code, number, *arguments, arch=AUDIT_ARCH[machine]) for number in range(1024)}
     for number in set(range(1024)) - allowed:
         expected = errno.ENOSYS if number >= SHARED_NUMBERS else errno.EPERM
-        assert refused[number] == ERRNO | expected, number
-    assert ALLOW in refused.values()
+        assert decide(code, number, *arguments, arch=AUDIT_ARCH[machine]) == ERRNO | expected, number
+    assert ALLOW in (decide(code, number, *arguments, arch=AUDIT_ARCH[machine]) for number in allowed)
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -26,15 +26,10 @@ def test_a_state_is_the_document_whatever_the_order_of_its_keys():
 @pytest.mark.parametrize(
     "state",
     [
-        {"strings": {"a": 1}},
-        {"strings": {"": "x"}},
-        {"lists": {"a": []}},
-        {"sets": {"a": ["x", "x"]}},
-        {"hashes": {"a": {}}},
-        {"sorted_sets": {"a": {"m": "1"}}},
-        {"streams": {}},
+        {"strings": {"a": 1}}, {"strings": {"": "x"}}, {"lists": {"a": []}}, {"sets": {"a": ["x", "x"]}},
+        {"hashes": {"a": {}}}, {"sorted_sets": {"a": {"m": "1"}}}, {"streams": {}},
     ],
-)
+)  # fmt: skip
 def test_values_that_redis_cannot_hold_are_refused(state):
     with pytest.raises(Malformed):
         check(STATE, state, "the state")
