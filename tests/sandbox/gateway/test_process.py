@@ -48,13 +48,8 @@ def ask(tmp_path):
 
     def ask(method, path, body=b"", timeout=PATIENCE):
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        lines = [
-            f"{method} {path} HTTP/1.1",
-            "Host: 127.0.0.1:8700",
-            f"Content-Length: {len(data)}",
-            "Connection: close",
-        ]
-        lines += ["Content-Type: application/json", "Accept: application/json, text/event-stream"]
+        lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1:8700", f"Content-Length: {len(data)}"]
+        lines += ["Connection: close", "Content-Type: application/json", "Accept: application/json, text/event-stream"]
         with socket.socket(socket.AF_UNIX) as end:
             end.settimeout(timeout)
             end.connect(str(tmp_path / "gateway.sock"))
@@ -69,12 +64,8 @@ def ask(tmp_path):
 
 
 def call(name, arguments=None, number=1):
-    return {
-        "jsonrpc": "2.0",
-        "id": number,
-        "method": "tools/call",
-        "params": {"name": name, "arguments": arguments or {}},
-    }
+    params = {"name": name, "arguments": arguments or {}}
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
 
 
 def test_an_agent_is_told_its_task_before_any_server_is_up(begin, ask):
@@ -156,12 +147,8 @@ def test_the_gateway_survives_whatever_an_agent_sends(begin, ask, channel, tmp_p
     """The interpreter's own files cannot be read any more, so no code path may import an unloaded module."""
     gateway = begin(max_steps=1000)
     channel[1].sendall(frames.pack(1, b"no json\n{}\n\xff\n") + frames.pack(1, b"") + frames.pack(9, b"whose?"))
-    for message in [
-        *_requests(),
-        b"\x16\x03\x01\x02\x00",
-        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-        b"GET \xff\xff\r\n\r\n",
-    ]:
+    hostile = (b"\x16\x03\x01\x02\x00", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"GET \xff\xff\r\n\r\n")
+    for message in (*_requests(), *hostile):
         if b"/answer" in message:
             continue
         with socket.socket(socket.AF_UNIX) as end, suppress(OSError):

@@ -239,16 +239,10 @@ LINE = ["true", ""]
 @pytest.mark.parametrize(
     "lines",
     [
-        [],
-        [LINE, LINE],
-        [["maybe", ""]],
-        [["true", "", False]],
-        [[True, ""]],
-        [["true", "x" * 5000]],
-        [["true", None]],
-        1,
+        [], [LINE, LINE], [["maybe", ""]], [["true", "", False]], [[True, ""]], [["true", "x" * 5000]],
+        [["true", None]], 1,
     ],
-)
+)  # fmt: skip
 def test_nothing_that_an_own_judge_says_is_believed_beyond_its_shape(lines):
     with pytest.raises(Malformed):
         parsed_own(written(own=lines), 1)
