@@ -22,19 +22,13 @@ from sandbox.servers.registry import SERVERS
 from verifiers.tree import DIRECTORY, FileTree, Node
 
 from ....patience import PATIENCE, until
-from ...builders import a_server, listening
+from ...builders import a_server
 from ...processes import below, is_running
 
 pytestmark = pytest.mark.box
 
 SERVER = a_server()
 SEED = FileTree({"files": DIRECTORY, "files/a.txt": Node("file", data=b"private words")})
-
-
-@pytest.fixture
-def sockets(tmp_path):
-    with listening(tmp_path / "sockets") as folder:
-        yield folder
 
 
 def test_a_missing_program_is_named_with_what_to_install(monkeypatch, tmp_path):

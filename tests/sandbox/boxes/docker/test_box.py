@@ -20,7 +20,7 @@ from sandbox.runner_identity import runner, runner_lives
 from verifiers.tree import DIRECTORY, FileTree
 
 from ....patience import PATIENCE, until
-from ...builders import a_server, listening
+from ...builders import a_server
 
 pytestmark = pytest.mark.engine
 
@@ -41,12 +41,6 @@ def box():
 def engine():
     with contextlib.closing(docker.from_env()) as client:
         yield client
-
-
-@pytest.fixture
-def sockets(tmp_path):
-    with listening(tmp_path / "sockets") as folder:
-        yield folder
 
 
 @pytest.fixture
