@@ -18,7 +18,6 @@ MAY_VARY = {
     "sandbox/gateway/test_keyless.py": "words that are searched for in memory",
     "sandbox/model_gateway/test_clients.py": "a key that is searched for in all processes",
     "sandbox/runs/test_run.py": "words that are searched for in all processes",
-    "sandbox/test_failure_costs.py": "a word that is searched for in all processes",
 }
 """Files that draw without a seed, and why."""
 

@@ -128,10 +128,7 @@ TAMPERED = {
     "**/log/checkpoint": (lambda data: data.replace(b"\n3", b"\n2", 1), "signature"),
     "**/log/tile/entries/**": (lambda data: data.replace(b"1.0.0", b"1.0.1", 1), "the leaves give"),
     "**/log/proof/**": (lambda data: data.replace(b'"proof":["', b'"proof":["AAAA', 1), "the inclusion proof of leaf"),
-    "**/manifest.json": (
-        lambda data: data.replace(b"2026-12", b"2026-11", 1),
-        "sha256 of manifest.json",
-    ),
+    "**/manifest.json": (lambda data: data.replace(b"2026-12", b"2026-11", 1), "sha256 of manifest.json"),
     "**/tasks.jsonl": (lambda data: data.replace(b"Make", b"Take", 1), "at tasks.jsonl: sha256"),
     "**/openings.jsonl": (lambda data: data[:-1], "at openings.jsonl: number of bytes"),
 }

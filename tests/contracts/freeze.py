@@ -1,8 +1,8 @@
 """Freeze the behaviour that `tests/contracts/frozen/` holds: `.venv/bin/python -m tests.contracts.freeze`.
 
-With `--to FOLDER` the files are written there instead, which is how the test makes them again, and with `--quick` those
-alone that need no month. Whatever the machine, its time, its zone, its locale and its randomness, the same code writes
-the same bytes.
+With `--to FOLDER` the files are written there instead, which is how the tests make them again, and with `--part` those
+alone that need a month, or none. Whatever the machine, its time, its zone, its locale and its randomness, the same code
+writes the same bytes.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from .freezing.fixed import Held, hold
 
 FROZEN = Path(__file__).parent / "frozen"
 COMMAND = ".venv/bin/python -m tests.contracts.freeze"
+QUICK = ("verdicts/", "exports/", "cli/help/")
 KEPT = {"README.md"}
 """Written by hand."""
 
@@ -34,8 +36,8 @@ def quick_files() -> Iterator[tuple[str, bytes]]:
         yield f"cli/{path}", data
 
 
-def made(held: Held) -> Iterator[tuple[str, bytes]]:
-    """Yield every file by its path in the folder; the corpus and the cases are read from it, not made."""
+def slow_files(held: Held) -> Iterator[tuple[str, bytes]]:
+    """Yield the files that need a month, by their paths in the folder; the cases are read from it, not made."""
     from .freezing import commands, flags, month
 
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name:
@@ -43,7 +45,6 @@ def made(held: Held) -> Iterator[tuple[str, bytes]]:
         played = month.play(beside / "home", held.clock)
         for path, data in month.files(played):
             yield f"month/{path}", data
-        yield from quick_files()
         for path, data in flags.cases(FROZEN / "flags"):
             yield f"flags/{path}", data
             (beside / "cases").mkdir(exist_ok=True)
@@ -68,9 +69,10 @@ def write(folder: Path, files: Iterator[tuple[str, bytes]]) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
     parser.add_argument("--to", type=Path, default=FROZEN, metavar="FOLDER")
-    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--part", choices=("quick", "slow"))
     arguments = parser.parse_args()
-    if arguments.quick and arguments.to == FROZEN:
-        parser.error("--quick leaves files out: name another folder with --to")
+    if arguments.part and arguments.to == FROZEN:
+        parser.error("--part leaves files out: name another folder with --to")
     held = hold("2026-11-30T00:00:00+00:00")
-    write(arguments.to, quick_files() if arguments.quick else made(held))
+    parts = {"quick": quick_files, "slow": lambda: slow_files(held)}
+    write(arguments.to, chain.from_iterable(parts[part]() for part in (arguments.part or "quick slow").split()))

@@ -20,12 +20,13 @@ from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import DockerBox
 from sandbox.boxes.fake_box import FakeBox
 from sandbox.errors import Lost, Malformed, Refused, SandboxError
-from sandbox.servers.server import Server
 from sandbox.world import frames
 from verifiers.tree import DIRECTORY, FileTree, Node
 
 from ..frozen import content
 from ..patience import PATIENCE, until
+from ..sandbox.builders import a_server
+from ..sandbox.processes import named
 
 pytestmark = pytest.mark.slow
 
@@ -60,19 +61,8 @@ def nothing_is_left():
     MADE.clear()
 
 
-def server(name, *command, root="files"):
-    return Server(
-        name=name,
-        package="none",
-        version="0",
-        root=root,
-        command=command,
-        environment={"TOLD": name},
-        tools={},
-        state_schema={},
-        seed=lambda state: FileTree({}),
-        mutations={},
-    )
+def server(name, *command):
+    return a_server(name, *command, environment={"TOLD": name})
 
 
 ANSWERING = ("/bin/cat", "/usr/bin/tr")
@@ -354,17 +344,6 @@ def an_agent(box, program, sockets, limits=LIMITS):
         agent.kill()
 
 
-def running(mark):
-    """Find the processes, other than this one, that have a mark on their command line."""
-    return [path for path in Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in _read(path)]
-
-
-def _read(path):
-    with contextlib.suppress(OSError):
-        return path.read_bytes() if path.parent.name != str(os.getpid()) else b""
-    return b""
-
-
 FETCH = """
 import os, urllib.request
 print(urllib.request.urlopen(os.environ["QUARTERTURN_URL"] + "/task").read().decode(), flush=True)
@@ -427,7 +406,7 @@ def test_a_place_that_was_never_started_goes_without_a_trace(box, sockets, asked
     place = box.place(python(f"# {mark}\n{FETCH}"), sockets, LIMITS)
     place.close()
     place.close()
-    assert not running(mark)
+    assert not named(mark)
     assert asked == []
 
 
@@ -437,10 +416,10 @@ def test_waiting_ends_with_the_time_and_killing_ends_the_agent_with_its_children
     with an_agent(box, python(code), sockets) as agent:
         until(lambda: agent.output() == "up\n", "the agent's word")
         assert agent.wait(0.05).running
-        assert running(mark)
+        assert named(mark)
         agent.kill()
         assert not agent.wait(0).running
-    until(lambda: not running(mark), "the end of the agent's children")
+    until(lambda: not named(mark), "the end of the agent's children")
 
 
 def test_output_is_escaped_and_cut_and_whoever_floods_it_is_not_slowed_down(box, sockets):
@@ -488,7 +467,7 @@ def test_a_daemon_of_an_agent_dies_with_it(walled, sockets):
     code = f"import os, subprocess; subprocess.Popen(['sleep', '1{mark}'], start_new_session=True); print('up')"
     with an_agent(walled, python(code), sockets) as agent:
         agent.wait(PATIENCE)
-    assert not running(mark)
+    assert not named(mark)
 
 
 def test_an_agent_starts_wherever_its_folder_lies(walled, sockets):

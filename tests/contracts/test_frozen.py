@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ..patience import PATIENCE
-from .freeze import COMMAND, FROZEN, KEPT
+from .freeze import COMMAND, FROZEN, KEPT, QUICK
 
 ROOT = Path(__file__).parents[2]
 ELSEWHERE = {  # what is frozen where it is read, and the test that compares it there
@@ -60,18 +60,10 @@ def made(folder: Path, *options: str) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.full
-def test_todays_behaviour_is_the_frozen_one(tmp_path):
-    before, now = files(FROZEN), made(tmp_path)
-    if before != now:
-        pytest.fail("\n".join(differences(before, now)), pytrace=False)
-
-
-@pytest.mark.slow
-def test_what_needs_no_month_is_as_it_was_frozen(tmp_path):
-    now = made(tmp_path, "--quick")
-    assert {name.partition("/")[0] for name in now} == {"cli", "exports", "verdicts"}
-    before = {name: data for name, data in files(FROZEN).items() if name in now}
+@pytest.mark.parametrize("part", ["quick", pytest.param("slow", marks=pytest.mark.full)])
+def test_todays_behaviour_is_the_frozen_one(part, tmp_path):
+    now = made(tmp_path, "--part", part)
+    before = {name: data for name, data in files(FROZEN).items() if name.startswith(QUICK) == (part == "quick")}
     if before != now:
         pytest.fail("\n".join(differences(before, now)), pytrace=False)
 

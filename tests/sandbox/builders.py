@@ -19,9 +19,10 @@ from sandbox.results.outcome import TaskRun
 from sandbox.runs import submission
 from sandbox.runs.run import Solution, run_task
 from sandbox.servers.registry import SERVERS
+from sandbox.servers.server import Server
 from sandbox.transcript import ToolCall
 from vault.task.document import Task
-from verifiers.tree import DIRECTORY, Node
+from verifiers.tree import DIRECTORY, FileTree, Node
 
 AGENTS = Path(__file__).parents[2] / "examples" / "agents"
 ORACLE = runpy.run_path(str(AGENTS / "oracle" / "agent.py"), run_name="oracle")
@@ -105,6 +106,13 @@ def an_sqlite_task(number: int = 2) -> tuple[Task, Solution]:
     )
     query = "INSERT INTO people (id, name) VALUES (2, 'Grace')"
     return task, Solution([ToolCall("sqlite.write_query", {"query": query})])
+
+
+def a_server(name: str = "cat", *command: str, root: str = "files", **fields: Any) -> Server:
+    """Make a server without tools; it repeats what it hears, or runs another command."""
+    nothing = {"package": "none", "version": "1", "environment": {}, "tools": {}, "state_schema": {}, "mutations": {}}
+    nothing |= {"command": command or ("/bin/cat",), "seed": lambda state: FileTree({})}
+    return Server(name=name, root=root, **nothing | fields)
 
 
 # ---- agents that are programs ----
@@ -291,9 +299,3 @@ def unpack(tar: bytes, folder: Path) -> None:
     with tarfile.open(fileobj=io.BytesIO(tar)) as archive:
         archive.extraction_filter = getattr(tarfile, "data_filter", None)
         archive.extractall(folder)
-
-
-def first_of(process):
-    """Give the first process of a started process's namespace: the program itself."""
-    (first,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    return int(first)

@@ -8,12 +8,12 @@ import pytest
 from sandbox.boxes.box import ResourceLimits
 from sandbox.boxes.fake_box import FakeBox
 from sandbox.kinds.common.state_kind import Backend
-from sandbox.servers.server import Server
 from sandbox.world import frames
 from verifiers.tree import DIRECTORY, FileTree
 
 from ..frozen import content
 from ..patience import PATIENCE, until
+from .builders import a_server
 
 pytestmark = pytest.mark.slow
 
@@ -32,28 +32,14 @@ time.sleep(600)
 SERVER = "import pathlib, sys\nfor line in sys.stdin: print(pathlib.Path('said').read_text(), line, end='', flush=True)"
 
 
-def a_server(keeper, **more):
-    nothing = {"mutations": {}, "tools": {}, "state_schema": {}}
-    return Server(
-        name="kept",
-        package="p",
-        version="1",
-        root="kept",
-        command=(sys.executable, "-I", "-S", "-c", SERVER),
-        environment={},
-        seed=lambda state: FileTree({}),
-        backend=Backend((sys.executable, "-I", "-S", "-c", keeper)),
-        **nothing,
-        **more,
-    )
-
-
 @pytest.fixture
 def world():
     made = []
 
     def make(keeper, **more):
-        made.append(FakeBox().world([a_server(keeper, **more)], FileTree({"kept": DIRECTORY}), ResourceLimits()))
+        python = (sys.executable, "-I", "-S", "-c")
+        server = a_server("kept", *python, SERVER, root="kept", backend=Backend((*python, keeper)), **more)
+        made.append(FakeBox().world([server], FileTree({"kept": DIRECTORY}), ResourceLimits()))
         return made[-1]
 
     yield make
@@ -112,7 +98,6 @@ def test_one_that_ends_later_is_reported(world):
     assert [end.server for end in one.exits] == ["kept"]
 
 
-@pytest.mark.slow
 def test_a_backend_that_does_not_stop_is_killed_and_its_state_is_read(world):
     stubborn = KEEPER.replace("signal.signal(signal.SIGTERM, end)", "signal.signal(signal.SIGTERM, signal.SIG_IGN)")
     one = world(stubborn)

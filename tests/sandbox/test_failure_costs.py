@@ -1,21 +1,17 @@
 """Tests of what a failure costs, by fault injection: each is caused from outside, or by an agent's own calls.
 
 The rulings are tested in the box in memory, whose worlds and agents end in every way that a kernel or an engine can
-report. That a kernel reports these facts is tested once a kind in a real box, here, and in
-tests/contracts/test_boxes.py.
+report. That a kernel or an engine reports these facts is tested once a kind: in tests/contracts/test_boxes.py, beside
+each box, and here where a whole run decides.
 """
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
-import secrets
 import signal
-import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -25,14 +21,13 @@ import pytest
 from sandbox import runner_identity as runners
 from sandbox.boxes.box import Box, ExitFacts, ResourceLimits
 from sandbox.boxes.bwrap.box import BwrapBox
-from sandbox.boxes.docker.box import RELAY_IMAGE, WORLD_IMAGE, DockerBox
+from sandbox.boxes.docker.box import DockerBox
 from sandbox.boxes.memory_box import MemoryBox
 from sandbox.errors import Lost, Malformed
 from sandbox.gateway import FORK_SERVER
 from sandbox.results import failure
 from sandbox.results.outcome import TaskRun
 from sandbox.results.score import Result, score
-from sandbox.runner_identity import runner
 from sandbox.runs import attempt
 from sandbox.runs.run import Terms, run_set
 from sandbox.runs.run_environment import Timeouts
@@ -41,7 +36,7 @@ from verifiers.language.verdict import Verdict
 
 from ..patience import PATIENCE, until
 from ..sampling import sample
-from .builders import Hands, a_task, an_agent, an_sqlite_task, in_memory, run, tools
+from .builders import Hands, a_task, an_agent, an_sqlite_task, in_memory, run
 
 SQLITE, _ = an_sqlite_task()
 CUT_OFF = ExitFacts(running=False, relay_died=True)
@@ -148,14 +143,29 @@ def test_a_call_that_makes_a_world_late_is_a_fail_where_an_untouched_one_is_in_t
     assert outcomes(outcome) == (["unclear: not-frozen"], False)
 
 
-def test_a_machine_that_is_too_slow_to_freeze_anything_is_ours():
-    def late(servers, state, limits):
-        world = make(servers, state, limits)
-        world.fail_to_freeze(Lost("not in time"))
-        return world
+def change_worlds(box, change):
+    """Do something to each world that a box makes, before anybody is in it."""
+    make = box.world
 
+    def world(servers, state, limits):
+        made = make(servers, state, limits)
+        change(made, servers)
+        return made
+
+    box.world = world
+
+
+def test_a_call_of_a_tool_that_is_not_listed_does_not_count_as_a_call_of_the_world():
+    box, agent = in_memory(lambda made: Hands(made).call("sqlite__rewrite_history"))
+    change_worlds(box, lambda world, _: world.fail_to_freeze(Malformed("beyond the caps")))
+    outcome = run(SQLITE, agent, box)
+    assert outcomes(outcome) == (["ours: state-too-large"] * (failure.RETRIES + 1), False)
+    assert [call.passed_on for call in outcome.transcript.calls] == [False]
+
+
+def test_a_machine_that_is_too_slow_to_freeze_anything_is_ours():
     box, agent = in_memory(lambda made: Hands(made).add())
-    make, box.world = box.world, late
+    change_worlds(box, lambda world, _: world.fail_to_freeze(Lost("not in time")))
     assert outcomes(run(SQLITE, agent, box)) == (["ours: not-frozen"] * (failure.RETRIES + 1), False)
 
 
@@ -201,13 +211,12 @@ def test_the_machinery_is_checked_while_no_other_agent_is_at_work(monkeypatch):
             until(lambda: turns.awaited or seen, "a check of the machinery")
         at_work.discard(made)
 
-    def counted(servers, state, limits):
-        if len(box.worlds) >= 2:  # those of the agents are there by then
+    def count(*_):
+        if len(box.worlds) > 2:  # those of the agents are there by then
             seen.append(len(at_work))
-        return make(servers, state, limits)
 
     box, agent = in_memory(story, sqlite__read_query=eating)
-    make, box.world = box.world, counted
+    change_worlds(box, count)
     run_set([an_sqlite_task(number)[0] for number in (2, 3)], agent, box, workers=2)
     assert seen == [0]
 
@@ -251,14 +260,12 @@ def test_a_world_that_is_killed_from_outside_is_a_fail_whatever_was_called():
 
 
 def test_a_world_that_cannot_start_its_servers_is_ours_though_a_call_met_it_first():
-    def poor(servers, state, limits):
-        world = make(servers, state, limits)
+    def impoverish(world, servers):
         for server in servers:
             world.lose(server.name)
-        return world
 
     box, agent = in_memory(lambda made: Hands(made).add())
-    make, box.world = box.world, poor
+    change_worlds(box, impoverish)
     outcome = run(SQLITE, agent, box)
     assert outcomes(outcome) == (["ours: server-lost"] * (failure.RETRIES + 1), False)
     assert outcome.verdict is Verdict.UNKNOWN
@@ -316,15 +323,7 @@ def test_the_time_of_day_decides_nothing(monkeypatch):
 BLOB = "hex(randomblob(250000000))"
 """Half a gigabyte of text, made and then copied in the reader's memory."""
 EAT = f'call("sqlite__read_query", query="SELECT {BLOB}, {BLOB}")\n'
-LOOK = 'call("sqlite__read_query", query="SELECT 1")\n'
 ADD = """call("sqlite__write_query", query="INSERT INTO people (id, name) VALUES (2, 'Grace')")\n"""
-MARK = f"waits-{secrets.token_hex(8)}"
-WAIT = f"""
-import subprocess, sys
-
-subprocess.run([sys.executable, "-c", "import time; time.sleep(600)", "{MARK}"], check=False)
-"""
-"""An agent's lines: it waits until it is taken down, or its sleeper is killed."""
 BOXES = [
     pytest.param("bwrap", marks=[pytest.mark.box, pytest.mark.slow]),
     pytest.param("docker", marks=[pytest.mark.engine, pytest.mark.slow]),
@@ -346,72 +345,10 @@ def box(request):
     assert not list(Path("/dev/shm").glob(f"quarterturn-{os.getpid()}-*"))
 
 
-def processes(words: bytes) -> list[int]:
-    """Find the processes whose command line holds these words."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if words in (process / "cmdline").read_bytes():
-                found.append(int(process.name))
-    return found
-
-
-def ancestors(pid: int) -> Iterator[int]:
-    while pid > 1:
-        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-        yield pid
-
-
-@contextlib.contextmanager
-def sabotage(deed: Callable[[], bool]) -> Iterator[None]:
-    """Do something once, as soon as an agent waits and it is possible; agents that wait later continue at once."""
-    done, stop = threading.Event(), threading.Event()
-
-    def watch() -> None:
-        spared: set[int] = set()
-        while not stop.wait(0.05):
-            waiting = set(processes(MARK.encode()))
-            if not done.is_set() and waiting and deed():
-                spared = waiting
-                done.set()
-            for pid in waiting - spared if done.is_set() else ():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-
-    thread = threading.Thread(target=watch)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-    assert done.is_set(), "nothing was sabotaged, so nothing was shown"
-
-
-def kill(words: bytes) -> bool:
-    """Kill the last process of ours with these words in its command line."""
-    found = []
-    for pid in processes(words):
-        with contextlib.suppress(OSError, IndexError):
-            found += [pid] * (os.getpid() in ancestors(pid))
-    for pid in found[-1:]:
-        os.kill(pid, signal.SIGKILL)
-    return bool(found)
-
-
-def kill_container(image: str) -> bool:
-    """Kill the first container of ours that was made from this image."""
-    listing = ["docker", "ps", "-q", f"--filter=label=quarterturn.runner={runner()}", f"--filter=ancestor={image}"]
-    found = subprocess.run(listing, capture_output=True, text=True, check=True).stdout.split()
-    for name in found[:1]:
-        subprocess.run(["docker", "kill", name], capture_output=True, check=True)
-    return bool(found)
-
-
 @pytest.mark.parametrize("box", SAMPLE, indirect=True)
 @pytest.mark.needs("root")
 def test_a_call_that_eats_the_worlds_memory_is_a_fail(box, tmp_path):
-    outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + EAT), box)
+    outcome = run(SQLITE, an_agent(tmp_path / "ada", EAT), box)
     assert outcomes(outcome) == (["unclear: server-lost"], False)
 
 
@@ -422,14 +359,6 @@ def test_a_full_disk_is_an_error_that_the_agent_sees_and_no_failure(box, tmp_pat
     outcome = run(SQLITE, an_agent(tmp_path / "ada", fill + ADD), box)
     assert "full" in outcome.transcript.calls[0].result
     assert outcome.failure is None, outcomes(outcome)
-
-
-@pytest.mark.box
-@pytest.mark.slow
-def test_a_state_that_really_is_beyond_the_caps_is_a_fail(box, tmp_path):
-    deep = 'call("filesystem__create_directory", path="/data/files" + "/d" * 150)\n'
-    task = a_task(available_tools=tools("filesystem", 14))
-    assert outcomes(run(task, an_agent(tmp_path / "ada", deep), box)) == (["unclear: state-too-large"], False)
 
 
 @pytest.mark.parametrize("box", SAMPLE, indirect=True)
@@ -453,31 +382,3 @@ def test_a_world_whose_disk_is_too_small_for_its_seed_is_ours(box, tmp_path):
         ["ours: world-died"] * (failure.RETRIES + 1),
         False,
     )
-
-
-@pytest.mark.parametrize("box", SAMPLE, indirect=True)
-def test_a_real_world_that_is_killed_from_outside_is_a_fail(box, tmp_path):
-    deed = (lambda: kill(b"/init.py")) if box.name == "bwrap" else (lambda: kill_container(WORLD_IMAGE))
-    with sabotage(deed):
-        outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + WAIT + ADD), box)
-    assert outcomes(outcome) == (["unclear: world-died"], False)
-
-
-@pytest.mark.parametrize("box", SAMPLE, indirect=True)
-def test_a_real_relay_that_dies_is_a_fail(box, tmp_path):
-    deed = (lambda: kill(b"/relay.py")) if box.name == "bwrap" else (lambda: kill_container(RELAY_IMAGE))
-    with sabotage(deed):
-        outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + WAIT + ADD), box)
-    assert outcomes(outcome) == (["unclear: relay-lost"], False)
-
-
-@pytest.mark.box
-@pytest.mark.slow
-@pytest.mark.full
-def test_a_real_server_that_is_killed_from_outside_is_a_fail(box, tmp_path):
-    def deed() -> bool:
-        return kill(b"mcp_server_sqlite") and kill(MARK.encode())  # the agent goes on, and meets it
-
-    with sabotage(deed):
-        outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + WAIT + ADD), box)
-    assert outcomes(outcome) == (["unclear: server-lost"], False)

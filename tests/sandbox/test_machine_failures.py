@@ -33,6 +33,7 @@ from verifiers.language.verdict import Verdict
 
 from ..patience import PATIENCE, until
 from .builders import a_written_task, an_agent, listening, unpack
+from .processes import named
 
 pytestmark = pytest.mark.engine
 
@@ -53,17 +54,8 @@ class OwnEngine:
         self.process = None
 
     def start(self) -> None:
-        command = [
-            "unshare",
-            "--net",
-            "dockerd",
-            "--data-root",
-            self.data,
-            "--exec-root",
-            self.root / "exec",
-            "--host",
-            self.host,
-        ]
+        command = ["unshare", "--net", "dockerd", "--host", self.host]
+        command += ["--data-root", self.data, "--exec-root", self.root / "exec"]
         command += ["--pidfile", self.root / "pid", "--storage-driver", "overlay2", "--bridge=none"]
         command += ["--iptables=false", "--ip6tables=false", "--ip-masq=false", "--ip-forward=false"]
         (self.root / "daemon.json").write_text(json.dumps(self.settings))
@@ -105,21 +97,12 @@ class OwnEngine:
     def close(self) -> None:
         if self.process.poll() is None:
             self.stop()
-        for shim in processes(f"{self.root}/exec"):  # of a crash that nobody cleaned up after
+        for shim in named(f"{self.root}/exec"):  # of a crash that nobody cleaned up after
             subprocess.run(["pkill", "--signal", "KILL", "--parent", str(shim)], check=False)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(shim, signal.SIGKILL)
         subprocess.run(["umount", "--recursive", "--lazy", self.data], check=False)
         shutil.rmtree(self.root, ignore_errors=True)
-
-
-def processes(words):
-    """Find the processes with these words on their command line."""
-    lines = {}
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            lines[int(process.name)] = (process / "cmdline").read_text()
-    return [pid for pid, line in lines.items() if words in line]
 
 
 @contextlib.contextmanager
@@ -355,11 +338,7 @@ def images():
                 tar.add(folder, ".")
             subprocess.run(["docker", "load"], input=packed.getvalue(), capture_output=True, check=True)
         yield {kind: a_name(kind) for kind in (*made, "none")}
-        subprocess.run(
-            ["docker", "image", "rm", "--force", *map(a_name, made)],
-            capture_output=True,
-            check=True,
-        )
+        subprocess.run(["docker", "image", "rm", "--force", *map(a_name, made)], capture_output=True, check=True)
 
 
 def a_name(kind):

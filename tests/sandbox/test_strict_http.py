@@ -62,13 +62,8 @@ def post(*fields, body=b"", version="1.1", host="Host: x"):
         *(
             post(f"Transfer-Encoding: {coding}", body=b"0\r\n\r\n")
             for coding in (
-                "identity",
-                "chunked, gzip",
-                "gzip, chunked",
-                "chunked, chunked",
-                "xchunked",
-                "",
-                "\vchunked",
+                *("identity", "chunked, gzip", "gzip, chunked"),
+                *("chunked, chunked", "xchunked", "", "\vchunked"),
             )
         ),
         post(CHUNKED, CHUNKED, body=b"0\r\n\r\n"),

@@ -155,8 +155,7 @@ def _beside(end: str, data: bytes) -> bytes:
 
 SQLITE: Made = {
     "journal-of-a-page-that-is-not-there.tar": lambda: _beside(
-        "-journal",
-        bytes.fromhex("d9d505f920a163d7") + b"\xff" * 8 + b"\xff" * 4 + b"\0\0\2\0\0\0\x10\0" + bytes(5000),
+        "-journal", bytes.fromhex("d9d505f920a163d7") + b"\xff" * 8 + b"\xff" * 4 + b"\0\0\2\0\0\0\x10\0" + bytes(5000)
     ),
     "log-of-another-page-size.tar": lambda: _beside("-wal", bytes.fromhex("377f0682002de218") + b"\xff" * 4000),
     "numbers-beyond-a-double.db": lambda: _database(

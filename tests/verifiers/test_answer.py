@@ -63,15 +63,10 @@ def test_texts_mind_case_unless_told_not_to():
 @pytest.mark.parametrize(
     "answer",
     [
-        "a.txt, b.txt",
-        "b.txt\na.txt\n",
-        "- `b.txt`\n- a.txt",
-        "1. b.txt\n2. a.txt",
-        '["a.txt", "b.txt"]',
-        "a.txt;b.txt",
-        "a.txt\na.txt\nb.txt",
+        "a.txt, b.txt", "b.txt\na.txt\n", "- `b.txt`\n- a.txt", "1. b.txt\n2. a.txt", '["a.txt", "b.txt"]',
+        "a.txt;b.txt", "a.txt\na.txt\nb.txt",
     ],
-)
+)  # fmt: skip
 def test_a_list_may_be_written_in_several_ways(answer):
     assert asked(answer_views(answer), "set", items=["a.txt", "b.txt"])
 

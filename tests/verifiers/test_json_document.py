@@ -91,25 +91,13 @@ def test_without_a_file_there_is_nothing_and_other_files_do_not_count():
 @pytest.mark.parametrize(
     "content",
     [
-        b"",
-        b"{",
-        b"{} {}",
-        b"\xff",
-        b"\xef\xbb\xbf{}",
-        "{}".encode("utf-16"),
-        b'{"a": 1, "a": 1}',
-        b'[{"a": {"b": 1, "\\u0062": 2}}]',
-        b"[NaN]",
-        b"[-Infinity]",
-        b"[1e999]",
-        b"[18446744073709551616]",
-        b'["\\ud800"]',
-        b'{"\\udc00": 1}',
-        b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1),
+        b"", b"{", b"{} {}", b"\xff", b"\xef\xbb\xbf{}", "{}".encode("utf-16"), b'{"a": 1, "a": 1}',
+        b'[{"a": {"b": 1, "\\u0062": 2}}]', b"[NaN]", b"[-Infinity]", b"[1e999]", b"[18446744073709551616]",
+        b'["\\ud800"]', b'{"\\udc00": 1}', b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1),
         b'"' + b"a" * MAX_BYTES + b'"',
     ],
     ids=lambda content: repr(content[:20]),
-)
+)  # fmt: skip
 def test_what_is_no_strict_json_counts_against_the_agent_on_either_side_of_a_not(content):
     views = JudgeInput({"json_document": FileTree({"state.json": Node("file", content)})})
     holds.wins_nothing(views, "exists", pointer="")

@@ -207,17 +207,8 @@ class Answers:
         for name in MAINTAINERS:
             self.ask("approval sign", request["id"], "--key", self.beside / f"{name}.key", home=self.home)
         self.ask("task show", live, "--as", "test-ada", home=self.home)
-        self.ask(
-            "task withdraw",
-            live,
-            "--cause",
-            "leak",
-            "--reason",
-            "it was read aloud",
-            "--as",
-            "test-ada",
-            home=self.home,
-        )
+        why = ("--cause", "leak", "--reason", "it was read aloud")
+        self.ask("task withdraw", live, *why, "--as", "test-ada", home=self.home)
         self.ask("turn run", "--early", home=self.home)
 
     def _watch(self) -> None:

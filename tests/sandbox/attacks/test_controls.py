@@ -1,6 +1,7 @@
 """Tests of the positive controls: each attack attempt succeeds once its one control is removed."""
 
 import base64
+import contextlib
 import json
 import os
 import platform
@@ -140,19 +141,29 @@ def test_controls_need_root_and_their_programs(monkeypatch):
         network_link.require()
 
 
-def sleeper():
-    """Start a process in a network namespace of its own."""
+@contextlib.contextmanager
+def wired():
+    """Give a process in a network namespace of its own, with a wire to it."""
     words = ["unshare", "--net", "sh", "-c", "ip link set lo up; echo there; exec sleep 600"]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE)
-    if process.stdout.readline() != b"there\n":
-        process.kill()
-        pytest.fail("no network namespace was made")
-    return process
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout.readline() == b"there\n", "no network namespace was made"
+            with network_link.wired(process.pid):
+                yield process
+        finally:
+            process.kill()
 
 
-ASK = """
+def inside(place, *words, **more):
+    """Run a program in the network namespace of a process."""
+    enter = ["nsenter", f"--net=/proc/{place.pid}/ns/net", *words]
+    return subprocess.run(enter, capture_output=True, timeout=PATIENCE, check=True, **more).stdout
+
+
+WAYS = "from sandbox.attacks.probes.network_exits import ways_out, interfaces"
+ASK = f"""
 import socket, json
-from sandbox.attacks.probes.network_exits import ways_out, interfaces
+{WAYS}
 said = socket.create_connection(("198.51.100.9", 443), 300).recv(10).decode()
 print(json.dumps([interfaces(), ways_out(), said]))
 """
@@ -162,15 +173,8 @@ print(json.dumps([interfaces(), ways_out(), said]))
 @pytest.mark.needs("root")
 def test_a_test_link_leads_to_our_own_namespace_and_is_a_way_out_for_all_but_a_control(control):
     environment = dict(os.environ) | ({"PROBE_CONTROL": "x"} if control else {})
-    with sleeper() as place:
-        try:
-            with network_link.wired(place.pid):
-                words = ["nsenter", f"--net=/proc/{place.pid}/ns/net", sys.executable, "-c", ASK]
-                done = subprocess.run(words, env=environment, capture_output=True, timeout=PATIENCE, check=False)
-        finally:
-            place.kill()
-    assert done.stderr == b""
-    interfaces, ways, said = json.loads(done.stdout)
+    with wired() as place:
+        interfaces, ways, said = json.loads(inside(place, sys.executable, "-c", ASK, env=environment))
     assert said == "here"
     assert interfaces == [network_link.WIRE]
     assert bool(ways) is not control
@@ -178,39 +182,18 @@ def test_a_test_link_leads_to_our_own_namespace_and_is_a_way_out_for_all_but_a_c
 
 @pytest.mark.needs("root")
 def test_a_wire_with_an_address_of_somebody_else_is_a_way_out():
-    with sleeper() as place:
-        try:
-            with network_link.wired(place.pid):
-                enter = ["nsenter", f"--net=/proc/{place.pid}/ns/net"]
-                flush = [*enter, "ip", "address", "replace", "127.9.8.7/32", "dev", network_link.WIRE]
-                subprocess.run([*enter, "ip", "-4", "address", "flush", "dev", network_link.WIRE], check=True)
-                subprocess.run(flush, check=True)
-                words = [
-                    *enter,
-                    sys.executable,
-                    "-c",
-                    "from sandbox.attacks.probes.network_exits import ways_out; print(ways_out())",
-                ]
-                done = subprocess.run(
-                    words,
-                    env=dict(os.environ) | {"PROBE_CONTROL": "x"},
-                    capture_output=True,
-                    timeout=PATIENCE,
-                    check=True,
-                )
-        finally:
-            place.kill()
-    assert b"interface quarterturn0" in done.stdout
+    with wired() as place:
+        inside(place, "ip", "-4", "address", "flush", "dev", network_link.WIRE)
+        inside(place, "ip", "address", "replace", "127.9.8.7/32", "dev", network_link.WIRE)
+        code = f"{WAYS}; print(ways_out())"
+        ways = inside(place, sys.executable, "-c", code, env=dict(os.environ) | {"PROBE_CONTROL": "x"})
+    assert b"interface quarterturn0" in ways
 
 
 @pytest.mark.needs("root")
 def test_the_machines_own_namespace_sees_nothing_of_a_wire():
-    with sleeper() as place:
-        try:
-            with network_link.wired(place.pid):
-                names = {path.name for path in Path("/sys/class/net").iterdir()}
-        finally:
-            place.kill()
+    with wired():
+        names = {path.name for path in Path("/sys/class/net").iterdir()}
     assert not names & {network_link.WIRE, network_link.FAR}
 
 

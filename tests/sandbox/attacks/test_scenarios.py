@@ -90,16 +90,8 @@ def test_an_image_leaves_nothing_in_its_layers_or_volumes(tmp_path):
     box = DockerBox()
     tags = [f"quarterturn-test-hostile-{name}" for name in ("first", "second")]
     for tag, programs in zip(tags, ("stay-in-folders", LOOK), strict=True):
-        arguments = [f"BASE={AGENT_IMAGE}", f"ATTEMPTS={programs}"]
-        build = [
-            "docker",
-            "build",
-            "-q",
-            "--network=none",
-            "-t",
-            tag,
-            *(f"--build-arg={argument}" for argument in arguments),
-        ]
+        build = ["docker", "build", "-q", "--network=none", "-t", tag]
+        build += [f"--build-arg=BASE={AGENT_IMAGE}", f"--build-arg=ATTEMPTS={programs}"]
         file = ROOT / "examples" / "agents" / "hostile" / "Dockerfile"
         subprocess.run([*build, "-f", str(file), str(HOSTILE)], capture_output=True, check=True)
     try:
@@ -137,13 +129,8 @@ def test_the_suite_has_them_all_with_their_controls():
 
 
 def test_programs_are_played_together_where_the_table_says_so():
-    assert [
-        [drill.spec.name for drill in batch]
-        for batch in batches(scenarios.SCENARIOS, ["json-nan", "json-deep", "escapes"])
-    ] == [
-        ["json-deep", "json-nan"],
-        ["escapes"],
-    ]
+    together = batches(scenarios.SCENARIOS, ["json-nan", "json-deep", "escapes"])
+    assert [[drill.spec.name for drill in batch] for batch in together] == [["json-deep", "json-nan"], ["escapes"]]
 
 
 def test_a_program_says_which_there_are_and_leaves_nothing_where_there_is_a_way_out(tmp_path):
@@ -239,16 +226,12 @@ def test_a_program_that_did_not_come_to_its_end_proves_nothing(silent):
         attempted(NAN, silent, None)
 
 
+SILENT = ScenarioRun(played(code="agent-timeout").run, {}, 1.0, 0)
+
+
 def test_an_inspection_that_did_not_finish_proves_nothing():
     with pytest.raises(Lost, match=r"leftovers of stay-in-folders .*agent-timeout"):
-        attempted(
-            STAY,
-            played("stay-in-folders", met={"written": []}),
-            ScenarioRun(played(code="agent-timeout").run, {}, 1.0, 0),
-        )
-
-
-SILENT = ScenarioRun(played(code="agent-timeout").run, {}, 1.0, 0)
+        attempted(STAY, played("stay-in-folders", met={"written": []}), SILENT)
 
 
 @pytest.fixture

@@ -52,10 +52,7 @@ class Unfiltered(Walls):
 
 
 @pytest.mark.box
-@pytest.mark.parametrize(
-    ("walls", "out"),
-    [(Unfiltered, {"io-uring", "af-vsock", "32-bit-program"}), (Walls, set())],
-)
+@pytest.mark.parametrize(("walls", "out"), [(Unfiltered, {"io-uring", "af-vsock", "32-bit-program"}), (Walls, set())])
 def test_a_box_with_one_control_less_lets_out_what_that_one_stops(walls, out):
     box = BwrapBox()
     box.walls = walls

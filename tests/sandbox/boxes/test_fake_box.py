@@ -9,22 +9,11 @@ from sandbox.boxes import fake_box
 from sandbox.boxes.box import Program, ResourceLimits
 from sandbox.boxes.fake_box import FakeBox
 from sandbox.errors import Refused
-from sandbox.servers.server import Server
 from verifiers.tree import DIRECTORY, FileTree
 
-SERVER = Server(
-    "sh",
-    "p",
-    "1",
-    "files",
-    ("/bin/sh", "-c", "pwd > place; sleep 60"),
-    {},
-    {},
-    {},
-    lambda s: FileTree({}),
-    lambda t, c: t,
-    {},
-)
+from ..builders import a_server
+
+SERVER = a_server("sh", "/bin/sh", "-c", "pwd > place; sleep 60")
 
 
 def test_it_is_not_official_and_says_that_it_isolates_nothing():

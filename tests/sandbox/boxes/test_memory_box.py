@@ -15,7 +15,6 @@ from verifiers.tree import DIRECTORY, FileTree, Node
 
 from ...frozen import content
 from ...patience import PATIENCE
-from ..builders import listening
 
 SEED = FileTree({"files": DIRECTORY, "files/a.txt": Node("file", data=b"first\n")})
 ADA = Program(command=("ada",))
@@ -31,12 +30,6 @@ def write(world, name):
 @pytest.fixture
 def box():
     return MemoryBox({"filesystem.write": write}, {"ada": lambda agent: agent.say("hello")})
-
-
-@pytest.fixture
-def sockets(tmp_path):
-    with listening(tmp_path / "sockets") as folder:
-        yield folder
 
 
 def call(end, number, method, **params):

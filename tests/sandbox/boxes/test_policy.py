@@ -9,14 +9,8 @@ import pytest
 from sandbox.boxes import policy
 from sandbox.boxes.box import SOCKET_NAME, Program, ResourceLimits
 from sandbox.errors import Refused
-from sandbox.servers.server import Server
-from verifiers.tree import FileTree
 
-
-def a_server(name, root):
-    return Server(
-        name, "p", "1", root, ("/opt/world/x",), {"OWN": "1"}, {}, {}, lambda s: FileTree({}), lambda t, c: t, {}
-    )
+from ..builders import a_server
 
 
 def test_world_relay_and_agent_are_three_users_and_none_is_root():
@@ -41,7 +35,9 @@ def test_a_malformed_variable_is_refused_without_its_value(name, value):
 
 
 def test_servers_are_named_in_order_with_their_folders():
-    documents = policy.server_documents([a_server("git", "repos"), a_server("filesystem", "files")])
+    folders, own = {"git": "repos", "filesystem": "files"}, {"OWN": "1"}
+    servers = [a_server(name, "/opt/world/x", root=root, environment=own) for name, root in folders.items()]
+    documents = policy.server_documents(servers)
     assert [(d["name"], d["cwd"], d["command"]) for d in documents] == [
         ("git", "/data/repos", ["/opt/world/x"]),
         ("filesystem", "/data/files", ["/opt/world/x"]),

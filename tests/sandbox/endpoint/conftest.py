@@ -93,6 +93,35 @@ class ReceivedRequests:
     requests: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
 
 
+class QuietHandler(BaseHTTPRequestHandler):
+    """Handler that logs nothing."""
+
+    def address_string(self) -> str:
+        return "a client"
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+class ForgivingServer(ThreadingHTTPServer):
+    """Server that ignores clients that were cut off."""
+
+    def handle_error(self, *_: Any) -> None:
+        pass
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """Serve in a thread for the block."""
+        thread = threading.Thread(target=self.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield
+        finally:
+            self.shutdown()
+            thread.join()
+            self.server_close()
+
+
 @contextmanager
 def serve(
     behave: Behaviour, context: ssl.SSLContext | None, address: str = ADDRESS, port: int = 443
@@ -100,32 +129,20 @@ def serve(
     """Serve an endpoint for the block."""
     heard = ReceivedRequests()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             heard.requests.append((dict(self.headers), body))
             behave(self, body)
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
+    class Server(ForgivingServer):
         address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
-
-        def handle_error(self, *_: Any) -> None:
-            """Ignore clients that were cut off."""
 
     server = Server((address, port), Handler)
     if context is not None:
         server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
+    with server.serving():
         yield heard
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @pytest.fixture(scope="session")
@@ -144,11 +161,6 @@ def context(authority: Authority) -> ssl.SSLContext:
 
 
 @pytest.fixture
-def served() -> Callable[..., Any]:
-    return serve
-
-
-@pytest.fixture
 def sender() -> Sender:
     return Sender(Ed25519PrivateKey.generate())
 
@@ -158,7 +170,7 @@ def stand_in(folder: Path, behave: Behaviour | None = None) -> Iterator[Received
     """Stub of a run's gateway on `folder`/gateway.sock: it gives the task, and echoes other requests."""
     heard = ReceivedRequests()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
@@ -178,45 +190,17 @@ def stand_in(folder: Path, behave: Behaviour | None = None) -> Iterator[Received
             self.end_headers()
             self.wfile.write(said)
 
-        def address_string(self) -> str:
-            return "agent"
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
+    class Server(ForgivingServer):
         address_family = socket.AF_UNIX
 
         def server_bind(self) -> None:
             self.socket.bind(str(folder / SOCKET_NAME))
 
-        def handle_error(self, *_: Any) -> None:
-            """Ignore clients that were cut off."""
-
-    server = Server(("", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
+    with Server(("", 0), Handler).serving():
         yield heard
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 TASK = {"alias": "r-1", "goal": "Make the folder x.", "max_steps": 8, "tools": [{"name": "filesystem__x"}]}
-
-
-@pytest.fixture
-def gateway() -> Callable[..., Any]:
-    return stand_in
-
-
-@pytest.fixture
-def port() -> int:
-    """Give a port that is free on every address of this machine."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 @pytest.fixture

@@ -19,7 +19,8 @@ from sandbox.errors import Lost, Malformed, Unavailable
 
 from ...patience import PATIENCE, until
 from ...smuggling import REFUSED, spoken
-from ..builders import first_of
+from ..processes import first_of
+from .conftest import stand_in
 
 pytestmark = pytest.mark.slow
 
@@ -59,8 +60,8 @@ def call(callbacks, path, body=b"", method="POST", **headers):
         connection.close()
 
 
-def test_a_request_is_made_anew_for_the_gateway(callbacks, gateway, tmp_path):
-    with gateway(tmp_path) as heard:
+def test_a_request_is_made_anew_for_the_gateway(callbacks, tmp_path):
+    with stand_in(tmp_path) as heard:
         token, url = callbacks.admit(tmp_path)
         assert url == f"https://bench.example.org/cb/run/{token}"
         fields = {
@@ -81,8 +82,8 @@ def test_a_request_is_made_anew_for_the_gateway(callbacks, gateway, tmp_path):
     }  # fmt: skip
 
 
-def test_every_other_way_says_the_same_and_hears_no_body(callbacks, gateway, tmp_path):
-    with gateway(tmp_path) as heard:
+def test_every_other_way_says_the_same_and_hears_no_body(callbacks, tmp_path):
+    with stand_in(tmp_path) as heard:
         token, _ = callbacks.admit(tmp_path)
         ended, _ = callbacks.admit(tmp_path)
         callbacks.forget(ended)
@@ -99,11 +100,11 @@ def test_every_other_way_says_the_same_and_hears_no_body(callbacks, gateway, tmp
         assert heard.requests == []
 
 
-def test_a_token_opens_its_own_run_and_no_other(callbacks, gateway, tmp_path):
+def test_a_token_opens_its_own_run_and_no_other(callbacks, tmp_path):
     folders = [tmp_path / "one", tmp_path / "two"]
     for folder in folders:
         folder.mkdir()
-    with gateway(folders[0]) as one, gateway(folders[1]) as two:
+    with stand_in(folders[0]) as one, stand_in(folders[1]) as two:
         tokens = [callbacks.admit(folder)[0] for folder in folders]
         assert call(callbacks, f"/run/{tokens[1]}/answer", b"second")[0] == 200
         callbacks.forget(tokens[1])
@@ -114,7 +115,7 @@ def test_a_token_opens_its_own_run_and_no_other(callbacks, gateway, tmp_path):
     assert [body for _, body in two.requests] == [b"second"]
 
 
-def test_connections_to_a_run_that_ends_are_cut_off(callbacks, gateway, tmp_path):
+def test_connections_to_a_run_that_ends_are_cut_off(callbacks, tmp_path):
     entered, leave, said = threading.Event(), threading.Event(), []
 
     def hold(handler, _):
@@ -122,7 +123,7 @@ def test_connections_to_a_run_that_ends_are_cut_off(callbacks, gateway, tmp_path
         leave.wait(PATIENCE)
         handler.connection.close()
 
-    with gateway(tmp_path, hold):
+    with stand_in(tmp_path, hold):
         token, _ = callbacks.admit(tmp_path)
         caller = threading.Thread(target=lambda: said.append(call(callbacks, f"/run/{token}/mcp", b"{}")[0]))
         caller.start()
@@ -133,8 +134,8 @@ def test_connections_to_a_run_that_ends_are_cut_off(callbacks, gateway, tmp_path
         leave.set()
 
 
-def test_a_body_that_outlives_its_run_reaches_nobody(callbacks, gateway, tmp_path):
-    with gateway(tmp_path) as heard:
+def test_a_body_that_outlives_its_run_reaches_nobody(callbacks, tmp_path):
+    with stand_in(tmp_path) as heard:
         token, _ = callbacks.admit(tmp_path)
         with socket.create_connection(("127.0.0.1", callbacks.port), timeout=PATIENCE) as raw:
             raw.sendall(f"POST /run/{token}/mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab".encode())
@@ -144,14 +145,14 @@ def test_a_body_that_outlives_its_run_reaches_nobody(callbacks, gateway, tmp_pat
     assert heard.requests == []
 
 
-def test_a_gateway_that_is_gone_is_said_to_be(callbacks, gateway, tmp_path):
-    with gateway(tmp_path):
+def test_a_gateway_that_is_gone_is_said_to_be(callbacks, tmp_path):
+    with stand_in(tmp_path):
         token, _ = callbacks.admit(tmp_path)
     assert call(callbacks, f"/run/{token}/mcp", b"{}")[0] == 502
 
 
-def test_bodies_are_capped_at_any_announced_length(callbacks, gateway, tmp_path):
-    with gateway(tmp_path) as heard:
+def test_bodies_are_capped_at_any_announced_length(callbacks, tmp_path):
+    with stand_in(tmp_path) as heard:
         token, _ = callbacks.admit(tmp_path)
         assert call(callbacks, f"/run/{token}/mcp", b"x" * (1024 * 1024))[0] == 200
         assert call(callbacks, f"/run/{token}/mcp", b"x" * (1024 * 1024 + 1))[0] == 400
@@ -160,10 +161,10 @@ def test_bodies_are_capped_at_any_announced_length(callbacks, gateway, tmp_path)
     assert [len(body) for _, body in heard.requests] == [1024 * 1024, 2]
 
 
-def test_a_request_that_is_too_long_is_refused_under_its_id(callbacks, gateway, tmp_path):
+def test_a_request_that_is_too_long_is_refused_under_its_id(callbacks, tmp_path):
     beginning, end = b'{"method": "tools/call", "params": {"x": "', b'"}, "jsonrpc": "2.0", "id": "seven"}'
     padded = beginning + b"x" * (1024 * 1024) + end
-    with gateway(tmp_path) as heard:
+    with stand_in(tmp_path) as heard:
         token, _ = callbacks.admit(tmp_path)
         for path in ("mcp", "mcp/"):
             status, headers, body = call(callbacks, f"/run/{token}/{path}", padded)
@@ -173,13 +174,13 @@ def test_a_request_that_is_too_long_is_refused_under_its_id(callbacks, gateway, 
     assert heard.requests == []
 
 
-def test_a_reply_without_end_is_cut(callbacks, gateway, tmp_path):
+def test_a_reply_without_end_is_cut(callbacks, tmp_path):
     def flood(handler, _):
         handler.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
         while True:
             handler.wfile.write(b"x" * 65536)
 
-    with gateway(tmp_path, flood):
+    with stand_in(tmp_path, flood):
         token, _ = callbacks.admit(tmp_path)
         assert call(callbacks, f"/run/{token}/mcp", b"{}")[0] == 502
 
@@ -194,8 +195,8 @@ def test_a_reply_without_end_is_cut(callbacks, gateway, tmp_path):
         b"X: a\r\n b\0",
     ],
 )
-def test_no_second_request_is_smuggled_behind_a_first(callbacks, gateway, tmp_path, head):
-    with gateway(tmp_path) as heard:
+def test_no_second_request_is_smuggled_behind_a_first(callbacks, tmp_path, head):
+    with stand_in(tmp_path) as heard:
         token, _ = callbacks.admit(tmp_path)
         hidden = b"GET /solution HTTP/1.1\r\nHost: 127.0.0.1:8700\r\n\r\n"
         with socket.create_connection(("127.0.0.1", callbacks.port), timeout=PATIENCE) as raw:
@@ -224,9 +225,9 @@ def test_it_listens_as_nobody_and_ends_with_its_runner(mortal_callbacks, tmp_pat
         call(callbacks, "/")
 
 
-def test_its_death_is_known_to_its_runs_and_the_next_run_finds_it_up_again(mortal_callbacks, gateway, tmp_path):
+def test_its_death_is_known_to_its_runs_and_the_next_run_finds_it_up_again(mortal_callbacks, tmp_path):
     callbacks = mortal_callbacks
-    with gateway(tmp_path) as heard:
+    with stand_in(tmp_path) as heard:
         lost, _ = callbacks.admit(tmp_path)
         os.kill(first_of(callbacks._process), signal.SIGKILL)
         until(lambda: not callbacks.alive(lost), "its death")
@@ -240,9 +241,9 @@ def test_its_death_is_known_to_its_runs_and_the_next_run_finds_it_up_again(morta
     assert len(heard.requests) == 1
 
 
-def test_silent_connections_keep_nobody_out(callbacks, gateway, tmp_path):
+def test_silent_connections_keep_nobody_out(callbacks, tmp_path):
     held = []
-    with gateway(tmp_path), contextlib.ExitStack() as stack:
+    with stand_in(tmp_path), contextlib.ExitStack() as stack:
         token, _ = callbacks.admit(tmp_path)
         for _ in range(5):
             for _ in range(MAX_CALLERS + 20):

@@ -17,6 +17,7 @@ from sandbox.endpoint.hosted_agent import EndpointLauncher, public_base
 from sandbox.errors import Lost, Malformed, Refused
 
 from ...patience import PATIENCE, until
+from .conftest import stand_in
 
 pytestmark = [pytest.mark.own_network, pytest.mark.slow]
 
@@ -65,14 +66,14 @@ def call_back(url, body):
     return status
 
 
-def test_a_task_is_sent_with_a_way_back_that_is_open_while_it_is_worked_on(places, hosted, gateway, sender, tmp_path):
+def test_a_task_is_sent_with_a_way_back_that_is_open_while_it_is_worked_on(places, hosted, sender, tmp_path):
     said = []
 
     def work(handler, body):
         said.append(call_back(json.loads(body)["answer"], b'{"answer": "42"}'))
         answer(200, b"\x1b[2Jdone")(handler, body)
 
-    with gateway(tmp_path) as inner, hosted(work) as heard, listening() as callbacks:
+    with stand_in(tmp_path) as inner, hosted(work) as heard, listening() as callbacks:
         place = places(callbacks).place(Program(), tmp_path, LIMITS)
         assert heard.requests == inner.requests == []  # prepared, and nothing is sent
         agent = place.start()
@@ -100,16 +101,16 @@ def test_a_task_is_sent_with_a_way_back_that_is_open_while_it_is_worked_on(place
 
 
 @pytest.mark.parametrize("status", [204, 302, 400, 401, 404, 500, 503])
-def test_an_endpoint_that_does_not_take_the_task_has_ended(places, hosted, gateway, tmp_path, status):
-    with gateway(tmp_path), hosted(answer(status)), listening() as callbacks:
+def test_an_endpoint_that_does_not_take_the_task_has_ended(places, hosted, tmp_path, status):
+    with stand_in(tmp_path), hosted(answer(status)), listening() as callbacks:
         agent = places(callbacks).place(Program(), tmp_path, LIMITS).start()
         assert ended(agent) == FAILED
         assert agent.output() == f"HTTP {status}\n"
         agent.kill()
 
 
-def test_an_accepted_task_goes_on_without_the_connection(places, hosted, gateway, tmp_path):
-    with gateway(tmp_path), hosted(answer(202)) as heard, listening() as callbacks:
+def test_an_accepted_task_goes_on_without_the_connection(places, hosted, tmp_path):
+    with stand_in(tmp_path), hosted(answer(202)) as heard, listening() as callbacks:
         agent = places(callbacks).place(Program(), tmp_path, LIMITS).start()
         until(agent.output, "the answer")
         assert agent.wait(0.01) == RUNNING
@@ -119,9 +120,9 @@ def test_an_accepted_task_goes_on_without_the_connection(places, hosted, gateway
         assert call_back(url, b"{}") == 404
 
 
-def test_an_endpoint_that_says_nothing_works_until_it_is_killed(places, hosted, gateway, tmp_path):
+def test_an_endpoint_that_says_nothing_works_until_it_is_killed(places, hosted, tmp_path):
     over = threading.Event()
-    with gateway(tmp_path), hosted(lambda *_: over.wait(PATIENCE)), listening() as callbacks:
+    with stand_in(tmp_path), hosted(lambda *_: over.wait(PATIENCE)), listening() as callbacks:
         agent = places(callbacks).place(Program(), tmp_path, LIMITS).start()
         assert agent.wait(0.2) == RUNNING
         agent.kill()
@@ -130,16 +131,16 @@ def test_an_endpoint_that_says_nothing_works_until_it_is_killed(places, hosted, 
         over.set()
 
 
-def test_no_way_out_of_this_machine_is_ours(places, gateway, tmp_path):
-    with gateway(tmp_path), listening() as callbacks:
+def test_no_way_out_of_this_machine_is_ours(places, tmp_path):
+    with stand_in(tmp_path), listening() as callbacks:
         agent = places(callbacks, address="192.0.2.1").place(Program(), tmp_path, LIMITS).start()
         assert ended(agent) == ExitFacts(running=False, exit_code=1, lost=True)
         agent.kill()
 
 
-def test_callbacks_that_nobody_hears_any_more_are_a_fact_like_a_relays_death(places, hosted, gateway, tmp_path):
+def test_callbacks_that_nobody_hears_any_more_are_a_fact_like_a_relays_death(places, hosted, tmp_path):
     over = threading.Event()
-    with gateway(tmp_path), hosted(lambda *_: over.wait(PATIENCE)), listening() as callbacks:
+    with stand_in(tmp_path), hosted(lambda *_: over.wait(PATIENCE)), listening() as callbacks:
         agent = places(callbacks).place(Program(), tmp_path, LIMITS).start()
         callbacks._process.kill()
         assert ended(agent) == ExitFacts(running=False, relay_died=True)

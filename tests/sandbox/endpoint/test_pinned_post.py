@@ -21,6 +21,7 @@ from sandbox.endpoint.pinned_post import Caps, Exchange, tls
 from sandbox.errors import Malformed
 
 from ...patience import PATIENCE, until
+from .conftest import serve
 
 pytestmark = [pytest.mark.own_network, pytest.mark.slow]
 
@@ -52,10 +53,10 @@ def answer(status, body=b"", **fields):
     return behave
 
 
-def test_exactly_the_request_is_sent(served, authority, context, monkeypatch):
+def test_exactly_the_request_is_sent(authority, context, monkeypatch):
     monkeypatch.setenv("https_proxy", "http://203.0.113.66:3128")
     monkeypatch.setenv("SSLKEYLOGFILE", "/nowhere/keys")
-    with served(answer(200, b"thanks"), context) as heard:
+    with serve(answer(200, b"thanks"), context) as heard:
         outcome = post(at(), authority.exceptions)
     assert (outcome.status, outcome.ours, outcome.said) == (200, False, b"thanks")
     [(headers, body)] = heard.requests
@@ -66,14 +67,14 @@ def test_exactly_the_request_is_sent(served, authority, context, monkeypatch):
     }  # fmt: skip
 
 
-def test_addresses_and_other_ports_are_served_too(served, authority, context):
-    with served(answer(202), context, "2001:db8::10", 8443) as heard:
+def test_addresses_and_other_ports_are_served_too(authority, context):
+    with serve(answer(202), context, "2001:db8::10", 8443) as heard:
         assert post(at("https://[2001:db8::10]:8443/", "2001:db8::10"), authority.exceptions).status == 202
     assert heard.requests[0][0]["Host"] == "[2001:db8::10]:8443"
 
 
-def test_the_name_in_the_url_must_be_proven_at_the_pinned_address(served, authority, stranger, context):
-    with served(answer(200), context) as heard:
+def test_the_name_in_the_url_must_be_proven_at_the_pinned_address(authority, stranger, context):
+    with serve(answer(200), context) as heard:
         wrong_name = post(at("https://other.example.org/"), authority.exceptions)
         unknown_authority = post(at(), Exceptions(authority.exceptions.ranges))
         another_authority = post(at(), stranger.exceptions)
@@ -83,37 +84,37 @@ def test_the_name_in_the_url_must_be_proven_at_the_pinned_address(served, author
     assert heard.requests == []
 
 
-def test_a_name_that_is_bound_anew_leads_nowhere_else(served, authority, context):
+def test_a_name_that_is_bound_anew_leads_nowhere_else(authority, context):
     """The name resolves here once, and later to an internal server; it is not resolved again."""
     answers = [["203.0.113.10"], ["198.51.100.10"], ["198.51.100.10"]]
     pinned = pin(parse(URL), authority.exceptions, resolver=lambda *_: answers.pop(0))
-    with served(answer(200), context) as heard, served(answer(200), context, "198.51.100.10") as inside:
+    with serve(answer(200), context) as heard, serve(answer(200), context, "198.51.100.10") as inside:
         assert [post(pinned, authority.exceptions).status for _ in range(3)] == [200] * 3
     assert (len(heard.requests), inside.requests) == (3, [])
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_no_redirect_is_followed(served, authority, context, status):
+def test_no_redirect_is_followed(authority, context, status):
     inside = "https://198.51.100.10/"
-    with served(answer(status, Location=inside), context), served(answer(200), context, "198.51.100.10") as other:
+    with serve(answer(status, Location=inside), context), serve(answer(200), context, "198.51.100.10") as other:
         assert post(at(), authority.exceptions).status == status
     assert other.requests == []
 
 
-def test_a_huge_response_is_cut(served, authority, context):
+def test_a_huge_response_is_cut(authority, context):
     def flood(handler, _):
         handler.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
         while True:
             handler.wfile.write(b"10000\r\n" + b"x" * 0x10000 + b"\r\n")
 
-    with served(flood, context):
+    with serve(flood, context):
         outcome = post(at(), authority.exceptions)
     assert (outcome.status, outcome.said) == (200, b"x" * 1000)
 
 
-def test_a_bomb_stays_packed(served, authority, context):
+def test_a_bomb_stays_packed(authority, context):
     bomb = gzip.compress(b"0" * 50_000_000)
-    with served(answer(200, bomb, Content_Encoding="gzip", Content_Length=str(len(bomb))), context):
+    with serve(answer(200, bomb, Content_Encoding="gzip", Content_Length=str(len(bomb))), context):
         outcome = post(at(), authority.exceptions)
     assert (outcome.status, outcome.said) == (200, bomb[:1000])
 
@@ -144,21 +145,21 @@ def no_record(handler, _):
 
 
 @pytest.mark.parametrize("behave", [endless_head, early_hints, no_http, nothing, no_record])
-def test_a_malformed_response_is_the_endpoints_failure(served, authority, context, behave):
-    with served(behave, context):
+def test_a_malformed_response_is_the_endpoints_failure(authority, context, behave):
+    with serve(behave, context):
         outcome = post(at(), authority.exceptions)
     assert (outcome.status, outcome.ours) == (None, False)
 
 
-def test_an_unforeseen_error_gives_no_retry_to_an_endpoint_that_has_the_task(served, authority, context, monkeypatch):
+def test_an_unforeseen_error_gives_no_retry_to_an_endpoint_that_has_the_task(authority, context, monkeypatch):
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
     monkeypatch.setattr(Exchange, "_events", lambda *_: 1 / 0)
-    with served(answer(200), context):
+    with serve(answer(200), context):
         outcome = post(at(), authority.exceptions)
     assert (outcome.status, outcome.ours) == (None, False)
 
 
-def test_drops_of_a_response_do_not_outlast_the_deadline(served, authority, context):
+def test_drops_of_a_response_do_not_outlast_the_deadline(authority, context):
     over = threading.Event()
 
     def drip(handler, _):
@@ -166,20 +167,20 @@ def test_drops_of_a_response_do_not_outlast_the_deadline(served, authority, cont
         while not over.wait(0.1):
             handler.wfile.write(b"O")
 
-    with served(drip, context):
+    with serve(drip, context):
         outcome = post(at(), authority.exceptions, SOON)
         over.set()
     assert (outcome.status, outcome.ours) == (None, False)
 
 
-def test_a_status_that_was_said_stands_though_its_body_never_ends(served, authority, context):
+def test_a_status_that_was_said_stands_though_its_body_never_ends(authority, context):
     over = threading.Event()
 
     def stall(handler, _):
         handler.wfile.write(b"HTTP/1.1 202 Accepted\r\nContent-Length: 50\r\n\r\nabc")
         over.wait(PATIENCE)
 
-    with served(stall, context):
+    with serve(stall, context):
         for seconds in (1, 10, 60):  # long enough for the status to come
             outcome = post(at(), authority.exceptions, Caps(seconds, kept=1000))
             if outcome.status is not None:
@@ -193,9 +194,9 @@ def test_a_server_that_takes_no_request_is_cut_off(authority):
         assert post(at(), authority.exceptions, SOON).status is None
 
 
-def test_it_can_be_cancelled_at_any_moment(served, authority, context):
+def test_it_can_be_cancelled_at_any_moment(authority, context):
     over = threading.Event()
-    with served(lambda *_: over.wait(PATIENCE), context) as heard:
+    with serve(lambda *_: over.wait(PATIENCE), context) as heard:
         exchange = Exchange(at(), {}, b"x", Caps(600, 10), context=tls(authority.exceptions))
         until(lambda: heard.requests, "the request")
         exchange.cancel()

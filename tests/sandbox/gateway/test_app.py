@@ -14,7 +14,7 @@ from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
 from sandbox.gateway import listener, warmup
-from sandbox.gateway.app import MAX_BODY, MAX_HELD, MAX_READ, MAX_REQUESTS, App, Load
+from sandbox.gateway.app import HOSTS, MAX_BODY, MAX_HELD, MAX_READ, MAX_REQUESTS, App, Load
 from sandbox.gateway.listener import MAX_CONNECTIONS, protocol
 from sandbox.gateway.session import AgentSession, ToolReply
 from sandbox.gateway.spec import GatewaySpec, listing
@@ -25,6 +25,7 @@ from ...patience import PATIENCE
 HOST = "Host: 127.0.0.1:8700"
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
 READ = {"name": "filesystem__read_text_file", "arguments": {"path": "a"}}
+SPEC = GatewaySpec("r-1", "goal", listing(["filesystem.read_text_file"]), ("filesystem",), 50)
 
 
 class Echo:
@@ -35,10 +36,9 @@ class Echo:
 def served(*requests, front=None):
     """Give the raw responses to raw requests, each over its own connection, and the log after its first request."""
     log = []
-    spec = GatewaySpec("r-1", "goal", listing(["filesystem.read_text_file"]), ("filesystem",), 50)
 
     async def serve():
-        app = App(AgentSession(spec, Echo(), log.append), front)
+        app = App(AgentSession(SPEC, Echo(), log.append), front)
         async with app.running():
             make = protocol(app)
             return [await warmup.exchange(make, request) for request in requests]
@@ -78,6 +78,23 @@ def test_only_this_loopback_is_served():
     assert [status(answer) for answer in answers] == [200] * 3 + [421] * 3 + [400] + [403] * 4
 
 
+@pytest.mark.parametrize("hosts", [[], sorted(HOSTS), sorted(HOSTS)[:1]], ids=["none", "two", "one"])
+def test_a_request_names_one_host(hosts):
+    """The protocol refuses others before; the application does not depend on it."""
+    sent = []
+
+    async def receive():
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message):
+        sent.append(message)
+
+    headers = [(b"host", host.encode()) for host in hosts]
+    app = App(AgentSession(SPEC, Echo(), lambda _: None))
+    asyncio.run(app({"type": "http", "method": "GET", "path": "/task", "headers": headers}, receive, send))
+    assert sent[0]["status"] == (200 if len(hosts) == 1 else 421)
+
+
 def test_a_wrong_method_is_told_which_are_right():
     wrong = {"/task": "POST", "/answer": "GET", "/mcp": "GET", "/mcp/": "DELETE", "/solution": "PUT"}
     answers, _ = served(*(request(method, path) for path, method in wrong.items()), request("OPTIONS", "/mcp"))
@@ -112,22 +129,13 @@ def test_nothing_else_is_there():
 @pytest.mark.parametrize(
     "body",
     [
-        b"",
-        b"{",
-        b"nul",
-        b'{"a": NaN}',
-        b'{"a": 1e999}',
-        b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}',
-        b'{"a": "\\ud800"}',
-        b'{"a": ' + b"[" * 5000 + b"]" * 5000 + b"}",
-        b"[" * 900_000,
-        b'{"a": ' + b"9" * 5000 + b"}",
-        b'{"a": [' + b"0," * 30_000 + b"0]}",
-        b"\xff\xfe",
+        b"", b"{", b"nul", b'{"a": NaN}', b'{"a": 1e999}', b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}',
+        b'{"a": "\\ud800"}', b'{"a": ' + b"[" * 5000 + b"]" * 5000 + b"}", b"[" * 900_000,
+        b'{"a": ' + b"9" * 5000 + b"}", b'{"a": [' + b"0," * 30_000 + b"0]}", b"\xff\xfe",
         b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]',
     ],
     ids=lambda body: body[:20].decode("latin-1"),
-)
+)  # fmt: skip
 def test_json_that_two_readers_could_take_differently_is_refused(body):
     answers, log = served(mcp(body), request("POST", "/answer", body=body))
     assert [status(answer) for answer in answers] == [400, 400]
@@ -163,10 +171,9 @@ def test_a_call_that_is_refused_unread_is_answered_under_its_id(arguments, why):
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_the_official_client_raises_an_error_for_a_refused_call_and_goes_on(mode, tmp_path):
     log = []
-    spec = GatewaySpec("r-1", "goal", listing(["filesystem.read_text_file"]), ("filesystem",), 50)
 
     async def play():
-        app, address = App(AgentSession(spec, Echo(), log.append)), str(tmp_path / "socket")
+        app, address = App(AgentSession(SPEC, Echo(), log.append)), str(tmp_path / "socket")
         with socket.socket(socket.AF_UNIX) as listening:
             listening.bind(address)
             async with app.running(), await listener.listen(app, listening):
@@ -229,8 +236,7 @@ def flood(requests):
     slow = Slow()
 
     async def serve():
-        spec = GatewaySpec("r-1", "goal", listing(["filesystem.read_text_file"]), ("filesystem",), 50)
-        app = App(AgentSession(spec, slow, lambda _: None))
+        app = App(AgentSession(SPEC, slow, lambda _: None))
         async with app.running():
             make = protocol(app)
             tasks = [asyncio.create_task(warmup.exchange(make, one)) for one in requests]

@@ -49,33 +49,15 @@ def test_what_is_cut_off_may_have_named_its_id_before():
 @pytest.mark.parametrize(
     "body",
     [
-        b"",
-        b"{",
-        b"}",
-        b"nul",
-        b'{"id": 7',
-        b'[{"id": 7}]',
-        b'{"id": 7]',
-        b'{"id": 7, "id": 7}',
-        b'{"id": 7, "id": 8}',
-        b'{"id": true}',
-        b'{"id": null}',
-        b'{"id": 7.5}',
-        b'{"id": 1e999}',
-        b'{"id": 99999999999999999999}',
-        b'{"id": [7]}',
-        b'{"id": "\\ud800"}',
-        b'{"id": "\xff"}',
-        b'{"id": "' + b"a" * (MAX_ID_CHARACTERS + 1) + b'"}',
-        b'{"a": "' + b"a" * 9999 + b'", "id": 7}',
-        b'{"a": ' + b"[" * MAX_BRACKETS + b'], "id": 7}',
-        b'{"a": [], ' + b'"b": [], ' * MIB + b'"id": 7}',
-        b"[" * MIB,
-        b'"' * MIB,
-        b'{"' + b"\\" * MIB,
+        b"", b"{", b"}", b"nul", b'{"id": 7', b'[{"id": 7}]', b'{"id": 7]', b'{"id": 7, "id": 7}',
+        b'{"id": 7, "id": 8}', b'{"id": true}', b'{"id": null}', b'{"id": 7.5}', b'{"id": 1e999}',
+        b'{"id": 99999999999999999999}', b'{"id": [7]}', b'{"id": "\\ud800"}', b'{"id": "\xff"}',
+        b'{"id": "' + b"a" * (MAX_ID_CHARACTERS + 1) + b'"}', b'{"a": "' + b"a" * 9999 + b'", "id": 7}',
+        b'{"a": ' + b"[" * MAX_BRACKETS + b'], "id": 7}', b'{"a": [], ' + b'"b": [], ' * MIB + b'"id": 7}',
+        b"[" * MIB, b'"' * MIB, b'{"' + b"\\" * MIB,
     ],
     ids=lambda body: ascii(body[:24]),
-)
+)  # fmt: skip
 def test_an_id_that_nobody_can_be_sure_of_is_none(body):
     assert request_id(body) is None
 

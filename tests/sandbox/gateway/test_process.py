@@ -17,6 +17,7 @@ from sandbox.transcript import ToolCall
 from sandbox.world import frames
 
 from ...patience import PATIENCE, until
+from ..processes import limits_of, pid_of, require_confined
 
 pytestmark = pytest.mark.slow
 
@@ -47,13 +48,8 @@ def ask(tmp_path):
 
     def ask(method, path, body=b"", timeout=PATIENCE):
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        lines = [
-            f"{method} {path} HTTP/1.1",
-            "Host: 127.0.0.1:8700",
-            f"Content-Length: {len(data)}",
-            "Connection: close",
-        ]
-        lines += ["Content-Type: application/json", "Accept: application/json, text/event-stream"]
+        lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1:8700", f"Content-Length: {len(data)}"]
+        lines += ["Connection: close", "Content-Type: application/json", "Accept: application/json, text/event-stream"]
         with socket.socket(socket.AF_UNIX) as end:
             end.settimeout(timeout)
             end.connect(str(tmp_path / "gateway.sock"))
@@ -68,20 +64,8 @@ def ask(tmp_path):
 
 
 def call(name, arguments=None, number=1):
-    return {
-        "jsonrpc": "2.0",
-        "id": number,
-        "method": "tools/call",
-        "params": {"name": name, "arguments": arguments or {}},
-    }
-
-
-def status_of(gateway):
-    """Read the kernel's status of the gateway's process."""
-    handle = Path(f"/proc/self/fdinfo/{gateway.child.pidfd}").read_text(encoding="ascii")
-    pid = int(dict(line.split(":\t") for line in handle.splitlines())["Pid"])
-    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    return pid, dict(line.split(":\t", 1) for line in status.splitlines())
+    params = {"name": name, "arguments": arguments or {}}
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
 
 
 def test_an_agent_is_told_its_task_before_any_server_is_up(begin, ask):
@@ -94,17 +78,6 @@ def test_an_agent_is_told_its_task_before_any_server_is_up(begin, ask):
     assert gateway.wait(PATIENCE)
     transcript = gateway.finish(PATIENCE)
     assert (transcript.ended, transcript.answer, transcript.calls) == ("answered", "a kingfisher", ())
-
-
-def test_an_agent_that_says_nothing_has_exited(begin):
-    assert begin().finish(PATIENCE).ended == "agent-exited"
-
-
-def test_unlisted_calls_are_counted_over_http_too(begin, ask):
-    gateway = begin()
-    status, reply = ask("POST", "/mcp", call("made__up"))
-    assert (status, reply["result"]["isError"]) == (200, True)
-    assert gateway.finish(PATIENCE).unlisted == 1
 
 
 def test_a_server_that_ended_is_an_error_and_a_fact(begin, ask, channel):
@@ -131,7 +104,7 @@ def test_a_gateway_that_is_killed_in_a_call_loses_nothing(begin, ask):
         asked = pool.submit(ask, "POST", "/mcp", call(READ, {"path": "x"}))
         until(lambda: len(gateway._book.transcript("gateway-lost").calls) == 2, "the call in the log")
         assert not asked.done()
-        os.kill(status_of(gateway)[0], 9)
+        os.kill(pid_of(gateway.child.pidfd), 9)
         with pytest.raises((IndexError, OSError)):  # nothing was said, or it was hung up
             asked.result(PATIENCE)
     transcript = gateway.finish(PATIENCE)
@@ -165,11 +138,6 @@ def test_a_script_whose_server_does_not_come_up_is_not_begun(begin, channel):
     assert (gateway.finish(PATIENCE).calls, gateway.lost) == ((), ("filesystem",))
 
 
-def test_only_the_reference_agent_finds_a_solution(begin, ask, channel):
-    begin()
-    assert ask("GET", "/solution")[0] == 404
-
-
 def test_a_solution_is_given_in_wire_names(begin, ask):
     begin(solution={"calls": [ToolCall("filesystem.read_text_file", {"path": "a"})], "answer": "42"})
     assert ask("GET", "/solution") == (200, {"calls": [{"tool": READ, "arguments": {"path": "a"}}], "answer": "42"})
@@ -179,12 +147,8 @@ def test_the_gateway_survives_whatever_an_agent_sends(begin, ask, channel, tmp_p
     """The interpreter's own files cannot be read any more, so no code path may import an unloaded module."""
     gateway = begin(max_steps=1000)
     channel[1].sendall(frames.pack(1, b"no json\n{}\n\xff\n") + frames.pack(1, b"") + frames.pack(9, b"whose?"))
-    for message in [
-        *_requests(),
-        b"\x16\x03\x01\x02\x00",
-        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-        b"GET \xff\xff\r\n\r\n",
-    ]:
+    hostile = (b"\x16\x03\x01\x02\x00", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"GET \xff\xff\r\n\r\n")
+    for message in (*_requests(), *hostile):
         if b"/answer" in message:
             continue
         with socket.socket(socket.AF_UNIX) as end, suppress(OSError):
@@ -201,48 +165,12 @@ def test_the_gateway_survives_whatever_an_agent_sends(begin, ask, channel, tmp_p
 
 
 def test_the_privileges_that_the_process_gave_up(begin):
-    gateway = begin()
-    pid, status = status_of(gateway)
-    assert status["NoNewPrivs"] == "1"
+    pid = pid_of(begin().child.pidfd)
+    require_confined(pid, UNPRIVILEGED, "ipc", "mnt", "net", "pid", "uts")
     if os.geteuid() == 0:
-        assert set(status["Uid"].split()) == {str(UNPRIVILEGED)}
-        assert set(status["Gid"].split()) == {str(UNPRIVILEGED)}
-        for capabilities in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
-            assert int(status[capabilities], 16) == 0, capabilities
-        for namespace in ("ipc", "mnt", "net", "pid", "uts"):
-            own = Path(f"/proc/{pid}/ns/{namespace}").readlink()
-            assert own != Path(f"/proc/self/ns/{namespace}").readlink(), namespace
         assert not list(Path(f"/proc/{pid}/root").iterdir()), "its root holds nothing"
-        assert (
-            len(status["NSpid"].split())
-            == len(Path("/proc/self/status").read_text().split("NSpid:")[1].split("\n")[0].split()) + 1
-        )
-    lines = Path(f"/proc/{pid}/limits").read_text(encoding="ascii").splitlines()
-    limits = {line[:26].strip(): line[26:].split()[:2] for line in lines}
+    limits = limits_of(pid)
     assert limits["Max processes"] == limits["Max file size"] == limits["Max core file size"] == ["0", "0"]
-
-
-@pytest.mark.needs("root")
-def test_no_word_of_the_runner_or_the_task_is_in_arguments_or_variables(begin, monkeypatch):
-    monkeypatch.setenv("QUARTERTURN_PASSPHRASE", "open sesame")
-    FORK_SERVER.close()
-    pid, _ = status_of(begin())
-    for name in ("environ", "cmdline"):
-        content = Path(f"/proc/{pid}/{name}").read_bytes()
-        assert b"QUARTERTURN" not in content
-        assert b"sesame" not in content
-        assert b"kingfisher" not in content
-
-
-@pytest.mark.needs("root")
-def test_the_process_holds_its_own_descriptors_and_no_others(begin, tmp_path):
-    secret = (tmp_path / "secret").open("w+b")
-    with secret:
-        os.set_inheritable(secret.fileno(), True)
-        pid, _ = status_of(begin())
-        open_there = [str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()]
-    assert not any("secret" in target for target in open_there)
-    assert sum(target.startswith("socket:") for target in open_there) <= 6, open_there
 
 
 def test_a_fork_server_that_died_is_replaced(begin):

@@ -36,11 +36,12 @@ class Scene:
         tools = listing(["filesystem.read_text_file", "filesystem.write_file"])
         values = {"alias": "r-1", "goal": "do", "tools": tools, "servers": ("filesystem",), "max_steps": 5, **changes}
         self.now = 0.0
-        self.book = GatewayLog()
+        self.book, self.entries = GatewayLog(), []
         self.servers = servers or Recorder()
         self.session = AgentSession(GatewaySpec(**values), self.servers, self.emit, clock=lambda: self.now)
 
     def emit(self, entry):
+        self.entries.append(entry)
         self.book.feed(pack(entry))
 
     def play(self, *calls):
@@ -152,6 +153,17 @@ def test_the_wall_clock_starts_with_the_first_request_and_not_before():
     assert not scene.session.answer("late")
     assert scene.transcript.ended == "time-exceeded"
     assert len(scene.transcript.calls) == 2
+
+
+@pytest.mark.parametrize(("seconds", "taken"), [(9.9, True), (10.0, False)])
+def test_an_answer_is_taken_while_there_is_time(seconds, taken):
+    scene = Scene(wall=10.0)
+    scene.now = 1000.0
+    scene.session.begin()
+    scene.now += seconds
+    assert scene.session.answer("42") is taken
+    ends = [{"answer": "42"}, {"ended": "answered"}] if taken else [{"ended": "time-exceeded"}]
+    assert scene.entries == [{"asked": True}, *ends], "the first request is logged, once"
 
 
 @pytest.mark.parametrize(

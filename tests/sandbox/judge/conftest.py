@@ -6,12 +6,21 @@ from sandbox.judge import JUDGING, Question
 from sandbox.world.frozen import FrozenState
 from verifiers.formats.snapshot import FILE
 from verifiers.language.predicate import parse
+from verifiers.predicates import namespaces
 from verifiers.tree import FileTree
 
 
 @pytest.fixture(scope="session")
 def judging():
     return JUDGING
+
+
+@pytest.fixture
+def add_namespace(monkeypatch):
+    """Add servers' namespaces for the time of one test."""
+    for name in ("_KINDS", "_OWN", "_ENTRIES"):
+        monkeypatch.setattr(namespaces, name, dict(getattr(namespaces, name)))
+    return namespaces.add
 
 
 @pytest.fixture

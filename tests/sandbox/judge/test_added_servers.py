@@ -44,11 +44,8 @@ def tree(document, name="state.json"):
 
 
 @pytest.fixture
-def board(monkeypatch):
-    """Add the server for the time of one test."""
-    for name in ("_KINDS", "_OWN", "_ENTRIES"):
-        monkeypatch.setattr(namespaces, name, dict(getattr(namespaces, name)))
-    namespaces.add("board", "json_document", OwnPredicates(DECLARED, SOURCE))
+def board(add_namespace):
+    add_namespace("board", "json_document", OwnPredicates(DECLARED, SOURCE))
 
 
 @pytest.mark.usefixtures("board")
@@ -119,11 +116,8 @@ def logged(tmp_path):
 
 
 @pytest.fixture
-def shop(monkeypatch):
-    """Add a server with a database for the time of one test."""
-    for name in ("_KINDS", "_OWN", "_ENTRIES"):
-        monkeypatch.setattr(namespaces, name, dict(getattr(namespaces, name)))
-    namespaces.add("shop", "sqlite")
+def shop(add_namespace):
+    add_namespace("shop", "sqlite")
 
 
 OPEN = {"shop.rowExists": {"table": "orders", "where": {"id": 1, "state": "open"}}}

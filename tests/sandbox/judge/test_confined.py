@@ -22,6 +22,7 @@ from sandbox.judge.process import ask
 from sandbox.model_gateway import confine as model
 
 from ...patience import PATIENCE, until
+from ..processes import limits_of, pid_of, require_confined, status_of
 
 pytestmark = pytest.mark.slow
 
@@ -106,8 +107,7 @@ def waiting(kind):
             child = kind[0].spawn([theirs.fileno()])
         ours.sendall(message.framed(message.pack({"do": "wait"})))
         assert child.wait_born(PATIENCE)
-        lines = Path(f"/proc/self/fdinfo/{child.pidfd}").read_text(encoding="ascii").splitlines()
-        yield Path("/proc", dict(line.split(":\t") for line in lines)["Pid"]), ours
+        yield pid_of(child.pidfd), ours
         child.kill()
         child.close()
 
@@ -120,28 +120,17 @@ def test_it_can_do_nothing_but_think_and_answer(kind):
     assert set(said.values()) == {1}, said
 
 
-def status_of(process):
-    return dict(line.split(":\t", 1) for line in (process / "status").read_text(encoding="ascii").splitlines())
-
-
 @pytest.mark.needs("root")
 def test_the_privileges_that_it_gave_up(kind, waiting):
-    process, ours = waiting
-    _until_it_waits(process, ours)
-    settled = status_of(process)
-    assert settled["NoNewPrivs"].strip() == "1"
-    assert settled["Seccomp"].strip() == "2"
-    for capabilities in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
-        assert int(settled[capabilities], 16) == 0, capabilities
-    lines = (process / "limits").read_text(encoding="ascii").splitlines()
-    limits = {line[:26].strip(): line[26:].split()[:2] for line in lines}
+    pid, ours = waiting
+    process = Path(f"/proc/{pid}")
+    _until_it_waits(pid, ours)
+    require_confined(pid, kind[1], "net", "ipc", "mnt")
+    limits = limits_of(pid)
     assert limits["Max processes"] == limits["Max file size"] == limits["Max core file size"] == ["0", "0"]
     assert "unlimited" not in {limits[name][0] for name in ("Max cpu time", "Max data size", "Max address space")}
     if os.geteuid() == 0:
-        assert set(settled["Uid"].split()) == set(settled["Gid"].split()) == {str(kind[1])}
         assert not list((process / "root").iterdir()), "its root holds nothing"
-        for namespace in ("net", "ipc", "mnt"):
-            assert (process / "ns" / namespace).readlink() != Path("/proc/self/ns", namespace).readlink()
     links = [str(link.readlink()) for link in (process / "fd").iterdir()]
     assert sorted({link.partition(":")[0] for link in links}) == ["/dev/null", "socket"], links
     assert sum(link.startswith("socket:") for link in links) == 1
@@ -150,11 +139,11 @@ def test_the_privileges_that_it_gave_up(kind, waiting):
     assert message.reply(ours.recv(1 << 16))[0] == "done"
 
 
-def _until_it_waits(process, ours):
+def _until_it_waits(pid, ours):
     """Wait until the child has given up its privileges and read its whole request, and nothing but the request."""
 
     def waits():
-        filtered = status_of(process)["Seccomp"].strip() == "2" and len(list((process / "fd").iterdir())) == 4
+        filtered = status_of(pid)["Seccomp"] == "2" and len(list(Path(f"/proc/{pid}/fd").iterdir())) == 4
         return filtered and not struct.unpack("i", fcntl.ioctl(ours, termios.TIOCOUTQ, b"\0" * 4))[0]
 
     until(waits, "the child to read its request")

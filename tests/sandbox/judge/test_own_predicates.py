@@ -15,7 +15,6 @@ from sandbox.judge.judge_requests import JudgeRequests
 from sandbox.judge.process import JUDGE, READER, Ready
 from sandbox.shared_lock import SharedLock
 from verifiers.language.verdict import Verdict
-from verifiers.predicates import namespaces
 from verifiers.predicates.own_predicates import OwnPredicates
 from verifiers.tree import FileTree, Node
 
@@ -32,14 +31,12 @@ def tree(**document):
 
 
 @pytest.fixture
-def add(monkeypatch):
+def add(add_namespace):
     """Add servers with own predicates for the time of one test."""
-    for name in ("_KINDS", "_OWN", "_ENTRIES"):
-        monkeypatch.setattr(namespaces, name, dict(getattr(namespaces, name)))
 
     def add(namespace, source, *names):
         text = {"words": "it holds", "about": "It holds.", "arguments": {}}
-        namespaces.add(namespace, "json_document", OwnPredicates(dict.fromkeys(names, text), textwrap.dedent(source)))
+        add_namespace(namespace, "json_document", OwnPredicates(dict.fromkeys(names, text), textwrap.dedent(source)))
 
     return add
 
@@ -242,16 +239,10 @@ LINE = ["true", ""]
 @pytest.mark.parametrize(
     "lines",
     [
-        [],
-        [LINE, LINE],
-        [["maybe", ""]],
-        [["true", "", False]],
-        [[True, ""]],
-        [["true", "x" * 5000]],
-        [["true", None]],
-        1,
+        [], [LINE, LINE], [["maybe", ""]], [["true", "", False]], [[True, ""]], [["true", "x" * 5000]],
+        [["true", None]], 1,
     ],
-)
+)  # fmt: skip
 def test_nothing_that_an_own_judge_says_is_believed_beyond_its_shape(lines):
     with pytest.raises(Malformed):
         parsed_own(written(own=lines), 1)

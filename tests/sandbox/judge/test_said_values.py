@@ -151,20 +151,14 @@ def test_any_choices_survive_the_way_back():
 @pytest.mark.parametrize(
     "reply",
     [
-        b"",
-        b"[]",
-        b'{"said": {}}',
-        b'{"said": {}, "replied": {}, "more": 1}',
-        b'{"said": {"other": "1"}, "replied": {}}',
-        b'{"said": {"folder": "8"}, "replied": {}}',
-        b'{"said": {"folder": "-1"}, "replied": {}}',
-        b'{"said": {"folder": "0x1"}, "replied": {}}',
-        b'{"said": {"folder": 1}, "replied": {}}',
-        b'{"said": {"folder": "0"}, "replied": {}}',
+        b"", b"[]", b'{"said": {}}', b'{"said": {}, "replied": {}, "more": 1}',
+        b'{"said": {"other": "1"}, "replied": {}}', b'{"said": {"folder": "8"}, "replied": {}}',
+        b'{"said": {"folder": "-1"}, "replied": {}}', b'{"said": {"folder": "0x1"}, "replied": {}}',
+        b'{"said": {"folder": 1}, "replied": {}}', b'{"said": {"folder": "0"}, "replied": {}}',
         b'{"said": {"folder": "1"}, "replied": {"folder": "2"}}',
         b'{"said": {"folder": "1"}, "replied": {"code": "1"}}',
     ],
-)
+)  # fmt: skip
 def test_a_reply_of_another_shape_is_refused(reply):
     with pytest.raises(Malformed):
         parsed(reply, FREE)

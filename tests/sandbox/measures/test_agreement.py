@@ -100,20 +100,7 @@ def test_an_interval_of_nothing_or_of_one_cluster_tells_nothing():
     one = jackknife([pairs], cohen_kappa)
     assert (one.low, one.high) == (-1, 1)
     agreed = jackknife(
-        [
-            Counter({("a", "a"): 2}),
-            Counter({("b", "b"): 2}),
-            Counter(
-                {
-                    (
-                        "b",
-                        "b",
-                    ): 1,
-                    ("a", "a"): 1,
-                }
-            ),
-        ],
-        cohen_kappa,
+        [Counter({("a", "a"): 2}), Counter({("b", "b"): 2}), Counter({("b", "b"): 1, ("a", "a"): 1})], cohen_kappa
     )
     assert (agreed.value, agreed.low, agreed.high) == (1, None, None)
     lonely = jackknife([Counter({("a", "a"): 2}), Counter({("b", "b"): 1})], cohen_kappa)  # without it one category

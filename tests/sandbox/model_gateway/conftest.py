@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import socket
-import sys
-from pathlib import Path
 
 import httpx2
 import pytest
@@ -18,19 +15,10 @@ from sandbox.model_gateway.process import ModelGateway
 from sandbox.model_gateway.spec import UpstreamSpec
 
 from ...patience import PATIENCE
+from .stub import Stub, Turn
 
 KEY = "test-key-amaranth-5f1c"
-
-
-def _load(name):
-    where = importlib.util.spec_from_file_location(f"model_gateway_{name}", Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(where)
-    sys.modules[where.name] = module
-    where.loader.exec_module(module)
-    return module
-
-
-stubs = _load("stub")
+CHAT, RESPONSES, MESSAGES = PATHS = ["/v1/chat/completions", "/v1/responses", "/v1/messages"]
 
 
 def a_spec(address, wire="openai", **changes):
@@ -86,7 +74,7 @@ def events_of(text):
 @pytest.fixture(scope="module")
 def lasting():
     """Keep one upstream and one model process per specification; each test resets the upstream."""
-    upstream, processes = stubs.Stub(), {}
+    upstream, processes = Stub(), {}
     yield upstream, processes
     for models in processes.values():
         models.close()
@@ -96,7 +84,7 @@ def lasting():
 @pytest.fixture
 def stub(lasting):
     def make(*turns, **options):
-        lasting[0].begin([stubs.Turn(**turn) for turn in turns], **options)
+        lasting[0].begin([Turn(**turn) for turn in turns], **options)
         return lasting[0]
 
     yield make
@@ -129,9 +117,6 @@ def fork_server():
     FORK_SERVER.close()
 
 
-CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
-
-
 def a_request(path, text="What is it?", **more):
     said = [{"role": "user", "content": text}]
     told = {CHAT: {"messages": said}, RESPONSES: {"input": said}, MESSAGES: {"messages": said, "max_tokens": 50}}
@@ -140,16 +125,3 @@ def a_request(path, text="What is it?", **more):
 
 def style(path):
     return "anthropic" if path == MESSAGES else "openai"
-
-
-@pytest.fixture
-def shared():
-    """Give the helpers that the tests here share: their folder is no package, so they cannot import them."""
-
-    class SharedHelpers:
-        pass
-
-    for name in ("a_request", "a_spec", "style"):
-        setattr(SharedHelpers, name, staticmethod(globals()[name]))
-    SharedHelpers.stubs = stubs
-    return SharedHelpers

@@ -120,6 +120,12 @@ class Stub:
         return turn
 
 
+def halves(given: Any) -> tuple[str, str]:
+    """Return the two halves of a JSON text."""
+    text = json.dumps(given)
+    return text[: len(text) // 2], text[len(text) // 2 :]
+
+
 @dataclass
 class Reply:
     handler: BaseHTTPRequestHandler
@@ -156,11 +162,8 @@ class Reply:
     # -- the three formats --------------------------------------------------------------------------------------------
 
     def _document(self) -> dict[str, Any]:
-        return {
-            "/v1/chat/completions": self._chat,
-            "/v1/responses": self._response,
-            "/v1/messages": self._message,
-        }[self.seen.path]() | self.turn.extra
+        formats = {"/v1/chat/completions": self._chat, "/v1/responses": self._response, "/v1/messages": self._message}
+        return formats[self.seen.path]() | self.turn.extra
 
     def _calls(self) -> list[tuple[str, str, dict[str, Any]]]:
         return [(f"call_{self.number}_{place}", name, given) for place, (name, given) in enumerate(self.turn.calls)]
@@ -171,6 +174,9 @@ class Reply:
             for ident, name, given in self._calls()
         ]
         message = {"role": "assistant", "content": self.turn.text or None, "refusal": None, "annotations": []}
+        message |= {"tool_calls": calls} if calls else {}
+        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop", "logprobs": None}
+        usage = self._usage("prompt_tokens", "completion_tokens")
         return {
             "id": f"chatcmpl-upstream-{self.number}",
             "object": "chat.completion",
@@ -178,16 +184,8 @@ class Reply:
             "model": "stub-snapshot",
             "system_fingerprint": FINGERPRINT,
             "service_tier": "priority",
-            "choices": [
-                {
-                    "index": 0,
-                    "message": message | ({"tool_calls": calls} if calls else {}),
-                    "finish_reason": "tool_calls" if calls else "stop",
-                    "logprobs": None,
-                }
-            ],
-            "usage": self._usage("prompt_tokens", "completion_tokens")
-            | {"prompt_tokens_details": {"cached_tokens": 77}},
+            "choices": [choice],
+            "usage": usage | {"prompt_tokens_details": {"cached_tokens": 77}},
         }
 
     def _usage(self, read: str, written: str) -> dict[str, Any]:
@@ -197,26 +195,11 @@ class Reply:
         items: list[dict[str, Any]] = []
         if self.turn.text:
             part = {"type": "output_text", "text": self.turn.text, "annotations": [], "logprobs": []}
-            items.append(
-                {
-                    "id": f"msg_{self.number}",
-                    "type": "message",
-                    "role": "assistant",
-                    "status": "completed",
-                    "content": [part],
-                }
-            )
+            message = {"type": "message", "role": "assistant", "status": "completed", "content": [part]}
+            items.append({"id": f"msg_{self.number}", **message})
         for ident, name, given in self._calls():
-            items.append(
-                {
-                    "id": f"fc_{ident}",
-                    "type": "function_call",
-                    "call_id": ident,
-                    "name": name,
-                    "arguments": json.dumps(given),
-                    "status": "completed",
-                }
-            )
+            call = {"type": "function_call", "call_id": ident, "name": name, "arguments": json.dumps(given)}
+            items.append({"id": f"fc_{ident}", "status": "completed", **call})
         return items
 
     def _response(self, *, done: bool = True) -> dict[str, Any]:
@@ -247,6 +230,7 @@ class Reply:
         blocks += [
             {"type": "tool_use", "id": ident, "name": name, "input": given} for ident, name, given in self._calls()
         ]
+        usage = {"input_tokens": 60, "cache_read_input_tokens": 30, "cache_creation_input_tokens": 10}
         return {
             "id": f"msg_upstream_{self.number}",
             "type": "message",
@@ -255,21 +239,12 @@ class Reply:
             "content": blocks,
             "stop_reason": "tool_use" if self.turn.calls else "end_turn",
             "stop_sequence": None,
-            "usage": {
-                "input_tokens": 60,
-                "cache_read_input_tokens": 30,
-                "cache_creation_input_tokens": 10,
-                "output_tokens": 7,
-                "service_tier": "priority",
-            },
+            "usage": usage | {"output_tokens": 7, "service_tier": "priority"},
         }
 
     def _events(self) -> list[dict[str, Any]]:
-        return {
-            "/v1/chat/completions": self._chunks,
-            "/v1/responses": self._response_events,
-            "/v1/messages": self._message_events,
-        }[self.seen.path]()
+        chat, responses, messages = self._chunks, self._response_events, self._message_events
+        return {"/v1/chat/completions": chat, "/v1/responses": responses, "/v1/messages": messages}[self.seen.path]()
 
     def _chunks(self) -> list[dict[str, Any]]:
         whole = self._chat()
@@ -280,8 +255,7 @@ class Reply:
         for place, (ident, name, given) in enumerate(self._calls()):
             begun = {"index": place, "id": ident, "type": "function", "function": {"name": name, "arguments": ""}}
             deltas.append({"tool_calls": [begun]})
-            text = json.dumps(given)
-            for piece in (text[: len(text) // 2], text[len(text) // 2 :]):
+            for piece in halves(given):
                 deltas.append({"tool_calls": [{"index": place, "function": {"arguments": piece}}]})
         chunks = [
             head | {"choices": [{"index": 0, "delta": d, "finish_reason": None}], "obfuscation": "xxxx"} for d in deltas
@@ -311,12 +285,8 @@ class Reply:
                 events.append({"type": "response.output_text.done", **at, "text": part["text"], "logprobs": []})
                 events.append({"type": "response.content_part.done", **at, "part": part})
             else:
-                events.append(
-                    {"type": "response.function_call_arguments.delta", **at, "delta": item["arguments"]},
-                )
-                events.append(
-                    {"type": "response.function_call_arguments.done", **at, "arguments": item["arguments"]},
-                )
+                events.append({"type": "response.function_call_arguments.delta", **at, "delta": item["arguments"]})
+                events.append({"type": "response.function_call_arguments.done", **at, "arguments": item["arguments"]})
             events.append({"type": "response.output_item.done", "output_index": place, "item": item})
         events.append({"type": "response.completed", "response": self._response()})
         return [event | {"sequence_number": number} for number, event in enumerate(events)]
@@ -327,19 +297,11 @@ class Reply:
         events: list[dict[str, Any]] = [{"type": "message_start", "message": empty}, {"type": "ping"}]
         for place, block in enumerate(whole["content"]):
             if block["type"] == "text":
-                bare, deltas = (
-                    block | {"text": ""},
-                    [{"type": "text_delta", "text": word + " "} for word in block["text"].split()],
-                )
+                bare = block | {"text": ""}
+                deltas = [{"type": "text_delta", "text": word + " "} for word in block["text"].split()]
             else:
-                text = json.dumps(block["input"])
-                bare, deltas = (
-                    block | {"input": {}},
-                    [
-                        {"type": "input_json_delta", "partial_json": piece}
-                        for piece in (text[: len(text) // 2], text[len(text) // 2 :])
-                    ],
-                )
+                bare = block | {"input": {}}
+                deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in halves(block["input"])]
             events.append({"type": "content_block_start", "index": place, "content_block": bare})
             events += [{"type": "content_block_delta", "index": place, "delta": delta} for delta in deltas]
             events.append({"type": "content_block_stop", "index": place})

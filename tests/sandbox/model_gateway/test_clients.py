@@ -17,7 +17,10 @@ from sandbox.runs.run import Terms, run_task
 from verifiers.language.verdict import Verdict
 
 from ...sampling import sample
-from ..builders import Hands, a_task, first_of, in_memory, run
+from ..builders import Hands, a_task, in_memory, run
+from ..processes import below, first_of, holds
+from .conftest import a_spec
+from .stub import Turn
 
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parents[2] / "examples" / "agents" / "llm"
@@ -59,10 +62,10 @@ def played(box, command, models):
     ("wire", "box"),
     in_boxes("chat", "responses", "messages", keep=[("chat", "docker"), ("responses", "bwrap"), ("messages", "bwrap")]),
 )
-def test_the_official_clients_work_unchanged(wire, box, stub, shared):
+def test_the_official_clients_work_unchanged(wire, box, stub):
     upstream = stub(*SCRIPT)
     style = "anthropic" if wire == "messages" else "openai"
-    with ModelGateway(shared.a_spec(upstream.url, style), "test-key") as models:
+    with ModelGateway(a_spec(upstream.url, style), "test-key") as models:
         seen = played(box(), f"python3 {HERE / 'agents' / 'clients.py'} {wire}", models)
     said = json.loads(seen.output)
     assert said["said"] == "It is blue."
@@ -82,7 +85,7 @@ def test_the_official_clients_work_unchanged(wire, box, stub, shared):
 @pytest.mark.parametrize(
     ("wire", "box"), in_boxes("openai", "anthropic", keep=[("openai", "bwrap"), ("anthropic", "docker")])
 )
-def test_a_model_solves_a_task_through_real_tools(wire, box, stub, shared):
+def test_a_model_solves_a_task_through_real_tools(wire, box, stub):
     upstream = stub(
         {"text": "Let me see.", "calls": [("filesystem__list_directory", {"path": "/data/files"})]},
         {
@@ -93,7 +96,7 @@ def test_a_model_solves_a_task_through_real_tools(wire, box, stub, shared):
         },
         {"text": "2"},
     )
-    with ModelGateway(shared.a_spec(upstream.url, wire), "test-key") as models:
+    with ModelGateway(a_spec(upstream.url, wire), "test-key") as models:
         seen = played(box(), f"python3 {EXAMPLE / 'agent.py'}", models)
     assert seen.passed, (seen.code, seen.output, seen.evidence)
     assert seen.verdict is Verdict.TRUE
@@ -109,49 +112,21 @@ def test_a_model_solves_a_task_through_real_tools(wire, box, stub, shared):
     assert type(seen).from_json(json.loads(json.dumps(seen.as_json()))) == seen
 
 
-def below(root):
-    """Give the descendants of a process."""
-    children = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError, IndexError):
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            children.setdefault(parent, []).append(int(folder.name))
-    found = list(children.get(root, []))
-    for pid in found:  # it grows while it is walked
-        found += children.get(pid, [])
-    return found
-
-
-def holds(pid, secret):
-    """Give whether a process has some bytes in its memory, its variables or its arguments."""
-    folder = Path("/proc", str(pid))
-    if secret in (folder / "environ").read_bytes() + (folder / "cmdline").read_bytes():
-        return True
-    spans = [line.split()[0].split("-") for line in (folder / "maps").read_text().splitlines() if " r" in line]
-    with (folder / "mem").open("rb", buffering=0) as memory:
-        for low, high in spans:
-            with suppress(OSError, ValueError, OverflowError):
-                memory.seek(int(low, 16))
-                if secret in memory.read(int(high, 16) - int(low, 16)):
-                    return True
-    return False
-
-
 @pytest.mark.box
 @pytest.mark.needs("root")
-def test_while_an_agent_asks_the_key_is_in_one_process_alone(stub, shared):
+def test_while_an_agent_asks_the_key_is_in_one_process_alone(stub):
     """While the upstream has the request, the agent, its relay, its world and its gateway are searched."""
     key, found, lines = "test-key-" + os.urandom(8).hex(), {}, {}
 
     def say(seen):
-        for pid in below(os.getpid()):
+        lines.update(below(os.getpid()))
+        for pid in lines:
             with suppress(OSError):
-                lines[pid] = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
                 found[pid] = holds(pid, key.encode())
-        return shared.stubs.Turn(text="2")
+        return Turn(text="2")
 
     upstream = stub(say=say)
-    with ModelGateway(shared.a_spec(upstream.url), key) as models:
+    with ModelGateway(a_spec(upstream.url), key) as models:
         seen = played(BwrapBox(), f"python3 {EXAMPLE / 'agent.py'}", models)
         model = first_of(models._process)
     assert seen.transcript.model_calls[0].outcome == "ok"
@@ -173,10 +148,10 @@ def asking(agent):
         ("status:400", (None, "agent-crashed", 1, Verdict.FALSE), "refused"),
     ],
 )
-def test_the_cause_of_a_failure_and_each_try_are_in_the_log(stub, shared, fault, ruling, outcome):
+def test_the_cause_of_a_failure_and_each_try_are_in_the_log(stub, fault, ruling, outcome):
     upstream = stub({"fault": fault})
     box, agent = in_memory(asking)
-    with ModelGateway(shared.a_spec(upstream.url), "test-key") as models:
+    with ModelGateway(a_spec(upstream.url), "test-key") as models:
         played_run = run(a_task(), agent, box, terms=Terms(models=models))
     assert (played_run.failure, played_run.code, played_run.attempts, played_run.verdict) == ruling
     for one in (played_run, *played_run.earlier):

@@ -26,104 +26,76 @@ def rebuilt(wire, **more):
     return wire.rebuild(LEAST[wire.name] | more, ["small"])
 
 
-def saying(content):
-    return [{"role": "user", "content": content}]
+def saying(**part):
+    """Return a conversation of one message with one part."""
+    return [{"role": "user", "content": [part]}]
 
+
+def pictured(url):
+    return saying(type="image_url", image_url={"url": url})
+
+
+def function(**parameters):
+    return [{"type": "function", "function": {"name": "f", "parameters": parameters}}]
+
+
+INLINE = {"type": "base64", "media_type": "image/png", "data": "aGk="}
+ELSEWHERE = {"type": "url", "url": "https://a.example"}
+
+
+REFUSED_FIELDS = [
+    (CHAT, {"metadata": {"a": "b"}, "user": "ada", "safety_identifier": "ada", "store": True, "n": 2, "model": "huge"}),
+    (CHAT, {"web_search_options": {}, "service_tier": "auto", "extra_body": {}, "max_tokens": 0}),
+    (CHAT, {"model": "small/../huge", "max_tokens": True}),
+    (RESPONSES, {"previous_response_id": "resp_1", "conversation": "conv_1", "prompt": {"id": "p"}}),
+    (RESPONSES, {"store": True, "background": True}),
+    (MESSAGES, {"metadata": {"user_id": "ada"}, "mcp_servers": [{"url": "https://a.example"}], "container": "c"}),
+    (MESSAGES, {"cache_control": {"type": "ephemeral"}, "context_management": {}}),
+]
+"""Fields that are refused by their own names."""
 
 REFUSED = [
-    (CHAT, {"metadata": {"a": "b"}}, "$.metadata"),
-    (CHAT, {"user": "ada"}, "$.user"),
-    (CHAT, {"safety_identifier": "ada"}, "$.safety_identifier"),
-    (CHAT, {"store": True}, "$.store"),
-    (CHAT, {"n": 2}, "$.n"),
-    (CHAT, {"web_search_options": {}}, "$.web_search_options"),
-    (CHAT, {"service_tier": "auto"}, "$.service_tier"),
+    *((wire, {name: value}, f"$.{name}") for wire, fields in REFUSED_FIELDS for name, value in fields.items()),
     (CHAT, {"tools": [{"type": "web_search"}]}, "$.tools[0].type"),
     (CHAT, {"tools": [{"type": "custom", "custom": {"name": "x"}}]}, "$.tools[0].type"),
     (CHAT, {"tools": [{"type": "function", "function": {"name": "a b"}}]}, "$.tools[0].function.name"),
-    (CHAT, {"extra_body": {}}, "$.extra_body"),
-    (CHAT, {"model": "huge"}, "$.model"),
-    (CHAT, {"model": "small/../huge"}, "$.model"),
-    (CHAT, {"max_tokens": 0}, "$.max_tokens"),
-    (CHAT, {"max_tokens": True}, "$.max_tokens"),
     (CHAT, {"messages": []} | {"messages": [{"role": "function", "content": "x", "name": "f"}]}, "$.messages[0].role"),
-    (
-        CHAT,
-        {"messages": saying([{"type": "image_url", "image_url": {"url": "https://a.example/?q=secret"}}])},
-        "$.messages[0].content[0].image_url.url",
+    *(
+        (CHAT, {"messages": pictured(url)}, "$.messages[0].content[0].image_url.url")
+        for url in ("https://a.example/?q=secret", "data:text/html;base64,aGk=", f"{PNG}\nhttps://a.example")
     ),
-    (
-        CHAT,
-        {"messages": saying([{"type": "image_url", "image_url": {"url": "data:text/html;base64,aGk="}}])},
-        "$.messages[0].content[0].image_url.url",
-    ),
-    (
-        CHAT,
-        {"messages": saying([{"type": "image_url", "image_url": {"url": f"{PNG}\nhttps://a.example"}}])},
-        "$.messages[0].content[0].image_url.url",
-    ),
-    (CHAT, {"messages": saying([{"type": "file", "file": {"file_id": "f"}}])}, "$.messages[0].content[0].type"),
-    (CHAT, {"messages": saying([{"type": "input_audio", "input_audio": {}}])}, "$.messages[0].content[0].type"),
+    (CHAT, {"messages": saying(type="file", file={"file_id": "f"})}, "$.messages[0].content[0].type"),
+    (CHAT, {"messages": saying(type="input_audio", input_audio={})}, "$.messages[0].content[0].type"),
     (CHAT, {"messages": [{"role": "user", "content": "hi", "cache": 1}]}, "$.messages[0].cache"),
     (
         CHAT,
-        {
-            "tools": [
-                {"type": "function", "function": {"name": "f", "parameters": {"a": [{"$ref": "https://a.example/x"}]}}}
-            ]
-        },
+        {"tools": function(a=[{"$ref": "https://a.example/x"}])},
         '$.tools[0].function.parameters.a[0]["$ref"]',
     ),
-    (RESPONSES, {"previous_response_id": "resp_1"}, "$.previous_response_id"),
-    (RESPONSES, {"conversation": "conv_1"}, "$.conversation"),
-    (RESPONSES, {"prompt": {"id": "p"}}, "$.prompt"),
-    (RESPONSES, {"store": True}, "$.store"),
-    (RESPONSES, {"background": True}, "$.background"),
     (RESPONSES, {"include": ["file_search_call.results"]}, "$.include[0]"),
     *(
         (RESPONSES, {"tools": [{"type": kind}]}, "$.tools[0].type")
         for kind in ("web_search", "file_search", "code_interpreter", "computer_use_preview", "mcp", "image_generation")
     ),
-    (
-        RESPONSES,
-        {"tools": [{"type": "mcp", "server_url": "https://a.example", "server_label": "x"}]},
-        "$.tools[0].type",
-    ),
+    (RESPONSES, {"tools": [{"type": "mcp", "server_url": "https://a.example"}]}, "$.tools[0].type"),
     (RESPONSES, {"input": [{"type": "item_reference", "id": "msg_1"}]}, "$.input[0].type"),
-    (RESPONSES, {"input": saying([{"type": "input_file", "file_url": "https://a.example"}])}, "$.input[0].content[0]"),
+    (RESPONSES, {"input": saying(type="input_file", file_url="https://a.example")}, "$.input[0].content[0]"),
     (
         RESPONSES,
-        {"input": saying([{"type": "input_image", "image_url": "https://a.example/x.png"}])},
+        {"input": saying(type="input_image", image_url="https://a.example/x.png")},
         "$.input[0].content[0].image_url",
     ),
-    (MESSAGES, {"metadata": {"user_id": "ada"}}, "$.metadata"),
-    (MESSAGES, {"mcp_servers": [{"url": "https://a.example"}]}, "$.mcp_servers"),
-    (MESSAGES, {"container": "c"}, "$.container"),
-    (MESSAGES, {"cache_control": {"type": "ephemeral"}}, "$.cache_control"),
-    (MESSAGES, {"context_management": {}}, "$.context_management"),
     (MESSAGES, {"system": [{"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}]}, "$.system[0]"),
     *(
         (MESSAGES, {"tools": [{"type": kind, "name": "x"}]}, "$.tools[0].type")
         for kind in ("web_search_20250305", "web_fetch_20250910", "code_execution_20250825", "computer_20250124")
     ),
-    (
-        MESSAGES,
-        {"messages": saying([{"type": "image", "source": {"type": "url", "url": "https://a.example"}}])},
-        "$.messages[0].content[0].source.type",
-    ),
-    (
-        MESSAGES,
-        {"messages": saying([{"type": "document", "source": {"type": "url", "url": "https://a.example"}}])},
-        "$.messages[0].content[0].type",
-    ),
+    (MESSAGES, {"messages": saying(type="image", source=ELSEWHERE)}, "$.messages[0].content[0].source.type"),
+    (MESSAGES, {"messages": saying(type="document", source=ELSEWHERE)}, "$.messages[0].content[0].type"),
     (MESSAGES, {"messages": [{"role": "system", "content": "x"}]}, "$.messages[0].role"),
     *(
-        (
-            MESSAGES,
-            {"tools": [{"name": "f", "input_schema": {name: "//a.example"}}]},
-            f'$.tools[0].input_schema["{name}"]',
-        )
-        for name in ("$ref", "$dynamicRef", "$recursiveRef")
+        (MESSAGES, {"tools": [{"name": "f", "input_schema": {ref: "//x"}}]}, f'$.tools[0].input_schema["{ref}"]')
+        for ref in ("$ref", "$dynamicRef", "$recursiveRef")
     ),
 ]
 
@@ -139,20 +111,13 @@ def test_unsupported_fields_are_refused_by_name(wire, more, place):
 @pytest.mark.parametrize(
     ("wire", "more"),
     [
-        (CHAT, {"messages": saying([{"type": "image_url", "image_url": {"url": PNG, "detail": "low"}}])}),
+        (CHAT, {"messages": saying(type="image_url", image_url={"url": PNG, "detail": "low"})}),
         (CHAT, {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"$ref": "#/a"}}}}),
         (CHAT, {"tool_choice": {"type": "function", "function": {"name": "f"}}, "temperature": 0.5, "stop": ["x"]}),
-        (RESPONSES, {"input": saying([{"type": "input_image", "image_url": PNG}])}),
+        (RESPONSES, {"input": saying(type="input_image", image_url=PNG)}),
         (RESPONSES, {"include": ["reasoning.encrypted_content"], "reasoning": {"effort": "low"}}),
         (MESSAGES, {"thinking": {"type": "enabled", "budget_tokens": 1024}, "system": [{"type": "text", "text": "x"}]}),
-        (
-            MESSAGES,
-            {
-                "messages": saying(
-                    [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}]
-                )
-            },
-        ),
+        (MESSAGES, {"messages": saying(type="image", source=INLINE)}),
     ],
 )
 def test_listed_fields_are_passed_on_unchanged(wire, more):
@@ -165,17 +130,8 @@ def test_null_is_a_missing_field_and_what_clients_send_back_is_left_out():
     kept = rebuilt(CHAT, messages=[said | {"tool_calls": calls, "function_call": None}], metadata=None)
     assert kept["messages"] == [{"role": "assistant", "tool_calls": calls}]
     assert "metadata" not in kept
-    item = {
-        "type": "function_call",
-        "id": "fc_1",
-        "status": "completed",
-        "call_id": "c",
-        "name": "f",
-        "arguments": "{}",
-    }
-    assert rebuilt(RESPONSES, input=[item])["input"] == [
-        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
-    ]
+    item = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+    assert rebuilt(RESPONSES, input=[item | {"id": "fc_1", "status": "completed"}])["input"] == [item]
 
 
 @pytest.mark.parametrize("wire", [CHAT, RESPONSES, MESSAGES])

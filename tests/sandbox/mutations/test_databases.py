@@ -2,47 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from sandbox.kinds.graph import proposed_mutations as memory
 from sandbox.kinds.postgres import proposed_mutations as postgres
 from sandbox.kinds.redis import proposed_mutations as redis
-from sandbox.mutations.make import mutants
-from sandbox.mutations.mutators import mutate
 from sandbox.servers.registry import SERVERS
-from verifiers.language import predicate
-from verifiers.language.catalogue import CATALOGUE
-from verifiers.language.in_process import judge
-from verifiers.language.verdict import Verdict
 from verifiers.states.graph.examples import memory_graph
 from verifiers.states.postgres.examples import postgres_database
 from verifiers.states.redis.examples import redis_keys
 from verifiers.tree import FileTree
 
+from .builders import mistakes_of
+
 MODULES = {"memory": memory, "postgres": postgres, "redis": redis}
-KNOWN = sorted(name for name in CATALOGUE if name.partition(".")[0] in MODULES)
-
-
-@pytest.mark.parametrize("name", KNOWN)
-def test_every_predicate_can_be_broken_where_it_holds(name):
-    entry = CATALOGUE[name]
-    holds = entry.example.holds()
-    parsed = predicate.parse({name: dict(entry.example.arguments)})
-    (broken,) = (one for one in mutants(parsed, {}, holds.states, None) if one.kind == "broken")
-    states = dict(holds.states)
-    for server, change in broken.changes:
-        states[server] = mutate(server, states[server], change)
-    assert judge(parsed, replace(holds, states=states)).verdict is Verdict.FALSE
-
-
-def made(server, before, after):
-    """Make each mutation, check that it changes something, and give their kinds."""
-    found = list(MODULES[server].mistakes(before, after))
-    for name, change in found:
-        assert dict(mutate(server, after, change)) != dict(after), name
-    return {name.partition(" ")[0] for name, _ in found}
 
 
 STOCK = [["id", "integer primary key"], ["item", "text"], ["price", "numeric"]]
@@ -60,7 +33,7 @@ def test_typical_mutations_of_tables_follow_from_what_the_solution_changed():
         *("left-out", "row-left-out", "row-doubled", "row-not-removed", "wrong-row"),
         *("off-by-one", "wrong-case", "other-table-touched"),
     }
-    assert made("postgres", before, after) == expected
+    assert mistakes_of(postgres, "postgres", before, after) == expected
 
 
 def test_typical_mutations_of_keys_follow_from_what_the_solution_changed():
@@ -73,7 +46,7 @@ def test_typical_mutations_of_keys_follow_from_what_the_solution_changed():
     }
     before = redis_keys(start).states["redis"]
     after = redis_keys(done, left={"user:1": 1000}).states["redis"]
-    kinds = made("redis", before, after)
+    kinds = mistakes_of(redis, "redis", before, after)
     assert {"left-out", "never-runs-out", "last-left-out", "one-too-many", "other-end"} <= kinds
     assert {"off-by-one", "wrong-case", "not-removed", "other-key-touched"} <= kinds
 
@@ -86,7 +59,7 @@ def test_typical_mutations_of_a_graph_follow_from_what_the_solution_changed():
         *("left-out", "wrong-case", "wrong-type", "not-observed", "not-forgotten"),
         *("unrelated", "wrong-direction", "still-related", "not-removed"),
     }
-    assert made("memory", before, after) == expected
+    assert mistakes_of(memory, "memory", before, after) == expected
 
 
 @pytest.mark.parametrize("server", MODULES)

@@ -8,6 +8,8 @@ from sandbox.kinds.workbook import proposed_mutations as spreadsheet
 from sandbox.mutations.mutators import mutate
 from sandbox.servers.registry import SERVERS
 
+from .builders import mistakes_of
+
 
 def left(server, state, *changes):
     """Give the state before and after some changes."""
@@ -15,13 +17,6 @@ def left(server, state, *changes):
     for change in changes:
         after = mutate(server, after, change)
     return before, after
-
-
-def made(module, server, before, after):
-    mistakes = list(module.mistakes(before, after))
-    for name, change in mistakes:
-        assert dict(mutate(server, after, change)) != dict(after), name
-    return {name.partition(" ")[0] for name, _ in mistakes}
 
 
 def test_with_workbooks():
@@ -37,7 +32,7 @@ def test_with_workbooks():
         {"create": "c.xlsx"},
         {"name": {"path": "a.xlsx", "name": "total", "refers_to": "S!$B$2"}},
     )
-    assert made(spreadsheet, "spreadsheet", before, after) == {
+    assert mistakes_of(spreadsheet, "spreadsheet", before, after) == {
         *("left-out", "wrong-place", "wrong-case", "off-by-one", "number-as-text", "also-beside"),
         *("other-cell-lost", "row-too-many", "name-left-out", "other-workbook-lost", "workbook-too-many"),
     }
@@ -55,7 +50,7 @@ def test_with_calendars():
         {"where": {"uid": "todo-1"}, "set": {"status": "COMPLETED"}},
         {"calendar": "work", "add_event": {"summary": "New", **hour}},
     )
-    assert made(calendar, "calendar", before, after) == {
+    assert mistakes_of(calendar, "calendar", before, after) == {
         *("left-out", "wrong-place", "wrong-case", "off-by-an-hour", "off-by-a-day", "off-by-a-year"),
         *("another-one-lost", "event-too-many"),
     }
@@ -73,7 +68,7 @@ def test_with_mail():
         {"where": {"id": "message-3@example.org"}, "flags": "S"},
         {"put": {"subject": "Offer"}, "folder": "Drafts"},
     )
-    assert made(email, "email", before, after) == {
+    assert mistakes_of(email, "email", before, after) == {
         *("not-sent", "sent-twice", "wrong-recipient", "another-recipient-too", "no-reply", "cc-left-out"),
         *("wrong-case", "off-by-one", "last-line-left-out", "first-and-last-line-swapped"),
         *("left-out", "wrong-place", "copied-and-not-moved", "another-one-lost"),
@@ -89,7 +84,7 @@ def test_text_that_the_server_quotes_below_a_forwarded_message_is_not_mutated():
         change["resend"]["text"] for name, change in email.mistakes(before, after) if "text" in change.get("resend", {})
     }
     assert texts == {f"pAID 7{quoted}", f"Paid 8{quoted}"}
-    assert "wrong-file" in made(email, "email", before, after)
+    assert "wrong-file" in mistakes_of(email, "email", before, after)
 
 
 def test_an_unchanged_state_gives_few_mutations():

@@ -65,12 +65,7 @@ CASES = [
     ),
     ("the session came to its end", DONE, None, "finished"),
 ]
-CLOSED_LIST = {
-    "world-not-started",
-    "gateway-not-ready",
-    "place-not-ready",
-    "engine-lost",
-}
+CLOSED_LIST = {"world-not-started", "gateway-not-ready", "place-not-ready", "engine-lost"}
 """What is ours without a check: an addition needs the reason why no agent can cause it."""
 
 
@@ -164,13 +159,7 @@ def test_how_the_agent_itself_ended_never_decides(code):
 
 
 @pytest.mark.parametrize(
-    "lost",
-    [
-        {"servers_missed": 1},
-        {"agent": CUT_OFF},
-        {"upstream": "down"},
-        {"upstream": "broke"},
-    ],
+    "lost", [{"servers_missed": 1}, {"agent": CUT_OFF}, {"upstream": "down"}, {"upstream": "broke"}]
 )
 def test_a_loss_after_the_task_is_done_changes_nothing(lost):
     assert classify(replace(DONE, verdict=Verdict.TRUE, **lost)) == Ruling(None, "finished")

@@ -8,6 +8,8 @@ from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.runs.prover import BoxProver
 from sandbox.servers.registry import SERVERS
 
+from ..builders import a_task
+
 MOST, LEAST = 18, 12  # tools that a task may list
 
 
@@ -25,20 +27,8 @@ def played(prover):
         used = list(dict.fromkeys(tool for tool, _ in calls))
         tools = [f"{server}.{tool}" for tool in [*used, *(set(SERVERS[server].tools) - set(used))][:MOST]]
         tools += [f"memory.{tool}" for tool in list(SERVERS["memory"].tools)[: max(0, LEAST - len(tools))]]
-        task = {
-            "schema": "quarterturn/task/v1",
-            "spec": "1.0.0",
-            "id": "t-aaaaaaaaaaaaaaaa",
-            "server": server,
-            "category": "single-tool",
-            "difficulty": "easy",
-            "max_steps": 40,
-            "goal": "Do it.",
-            "initial_state": {server: state},
-            "available_tools": tools,
-            "faults": [],
-            "success_predicate": predicate,
-        }
+        played = {"initial_state": {server: state}, "available_tools": tools, "success_predicate": predicate}
+        task = a_task(server, max_steps=40, **played).document
         steps = [{"tool": f"{server}.{tool}", "arguments": arguments} for tool, arguments in calls]
         return (BoxProver(box) if box else prover).prove(task, steps, None)
 

@@ -12,12 +12,10 @@ from sandbox.kinds.calendar.apply_mutation import mutate
 from sandbox.kinds.calendar.kind import STATE, seed
 from sandbox.kinds.common.check import check
 from sandbox.servers.registry import SERVERS
-from verifiers.language.in_process import judge
-from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.tree import JudgeInput
 
 from ...frozen import content
+from .holding import holds_in
 
 PLAN = {"summary": "Plan, review; all", "start": "2026-01-05T11:00:00+01:00", "end": "2026-01-05T11:00:00Z"}
 BOB = ["Bob@example.org"]
@@ -27,8 +25,7 @@ STATES = {"calendars": {"work": WORK, "home": HOME}}
 NAMED = {"summary": PLAN["summary"]}
 
 
-def holds(tree, name, /, **arguments):
-    return judge(parse({f"calendar.{name}": arguments}), JudgeInput({"calendar": tree})).verdict is Verdict.TRUE
+holds = holds_in("calendar")
 
 
 def test_a_state_becomes_files_and_the_same_bytes_each_time():

@@ -12,12 +12,10 @@ from sandbox.kinds.common.check import check
 from sandbox.kinds.mailbox.apply_mutation import mutate
 from sandbox.kinds.mailbox.kind import STATE, seed
 from sandbox.servers.registry import SERVERS
-from verifiers.language.in_process import judge
-from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.tree import JudgeInput
 
 from ...frozen import content
+from .holding import holds_in
 
 PLAN = {
     "from": "Bob <bob@example.org>",
@@ -32,8 +30,7 @@ STATES = {"folders": {"INBOX": [{**PLAN, "attachments": [FILE]}, NEWS], "Work/Su
 FIRST, THIRD = "message-1@example.org", "message-3@example.org"
 
 
-def holds(tree, name, /, **arguments):
-    return judge(parse({f"email.{name}": arguments}), JudgeInput({"email": tree})).verdict is Verdict.TRUE
+holds = holds_in("email")
 
 
 def test_a_state_becomes_a_maildir_and_the_same_bytes_each_time():
@@ -115,10 +112,12 @@ READING = [
     ("list_allowed_senders", {}),
     ("list_email_tags", AGENT),
 ]
-LETTER = {**AGENT, "recipients": ["bob@example.org"], "subject": "Re: Plan for Bern", "body": "Yes.\n.\nAt ten - ü"}
+REPLY = "Yes.\n.\nAt ten - ü"
+COPIES = {"cc": ["carol@example.org"], "bcc": ["dan@example.org"]}
+LETTER = {**AGENT, "recipients": ["bob@example.org"], "subject": "Re: Plan for Bern", "body": REPLY}
 WRITING = [
     ("create_mailbox", {**AGENT, "mailbox": "Done"}),
-    ("send_email", {**LETTER, "cc": ["carol@example.org"], "bcc": ["dan@example.org"], "in_reply_to": f"<{FIRST}>"}),
+    ("send_email", {**LETTER, **COPIES, "in_reply_to": f"<{FIRST}>"}),
     ("forward_email", {**AGENT, "email_id": "1", "recipients": ["eve@example.org"], "body": "See"}),
     ("save_draft", {**AGENT, "recipients": ["carol@example.org"], "subject": "Offer", "body": "We offer 5."}),
     ("save_to_mailbox", {**LETTER, "subject": "Note", "mailbox": "Done"}),
@@ -136,15 +135,7 @@ FORBIDDEN = [
 UNTOUCHED = {"all": [{"email.isRead": {"message": FIRST, "read": False}}, {"email.nothingSent": {}}]}
 LEFT = {
     "all": [
-        {
-            "email.messageSent": {
-                "to": ["bob@example.org"],
-                "cc": ["carol@example.org"],
-                "bcc": ["dan@example.org"],
-                "subject": "Re: Plan for Bern",
-                "contains": "Yes.\n.\nAt ten - ü",
-            }
-        },
+        {"email.messageSent": {**COPIES, "to": ["bob@example.org"], "subject": "Re: Plan for Bern", "contains": REPLY}},
         {"email.replySent": {"message": FIRST, "to": ["bob@example.org"]}},
         {"email.attachmentExists": {"recipient": "eve@example.org", "name": "plan.txt", "text": "at ten"}},
         {"email.sentCount": {"count": 2}},
@@ -182,19 +173,16 @@ def test_sent_moved_and_marked_messages_are_read_back(played):
 @pytest.mark.box
 @pytest.mark.needs("databases")
 def test_no_folder_leads_to_what_was_sent(played):
-    forged = [
-        call
-        for mailbox in ("../outbox", "a/../../../outbox", "/data/email/outbox")
-        for call in (
+    forged = []
+    for mailbox in ("../outbox", "a/../../../outbox", "/data/email/outbox"):
+        forged += [
             ("create_mailbox", {**AGENT, "mailbox": mailbox}),
             ("save_to_mailbox", {**LETTER, "mailbox": mailbox}),
-        )
-    ]
+        ]
     proved = played("email", STATES, forged, {"email.nothingSent": {}})
     assert proved.verdict is Verdict.TRUE
-    assert not [
-        path for path in content(proved.state.state) if path.startswith("email/outbox/") and path.count("/") > 2
-    ]
+    sent = [path for path in content(proved.state.state) if path.startswith("email/outbox/")]
+    assert not [path for path in sent if path.count("/") > 2]
 
 
 def test_every_tool_is_called_by_one_of_these_stories():

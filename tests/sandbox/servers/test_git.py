@@ -155,12 +155,10 @@ def test_changes_of_checkout_index_and_worktree(git):
 @pytest.mark.parametrize(
     "change",
     [
-        {"delete_branch": "gone"},
-        {"move_branch": {"branch": "main", "to": "main~9"}},
-        {"checkout": "gone"},
+        {"delete_branch": "gone"}, {"move_branch": {"branch": "main", "to": "main~9"}}, {"checkout": "gone"},
         {"delete_tag": "no"},
     ],
-)
+)  # fmt: skip
 def test_a_change_of_what_is_not_there_is_refused(change):
     with pytest.raises(Malformed):
         mutated(**change)

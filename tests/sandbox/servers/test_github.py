@@ -18,25 +18,19 @@ from sandbox.kinds.forge.apply_mutation import mutate
 from sandbox.kinds.forge.kind import STATE, seed
 from sandbox.servers.registry import SERVERS
 from sandbox.servers.server import HANDSHAKE
-from verifiers.language.in_process import judge
-from verifiers.language.predicate import parse
-from verifiers.tree import JudgeInput
 
 from ...patience import PATIENCE
 from ..builders import unpack
 from ..installed import here
+from .holding import holds_in
 
+TWO = "one\n2\n"
+APPROVAL = {"user": "bob", "state": "APPROVED"}
 SITE = {
     "collaborators": ["bob"],
     "commits": [
         {"branch": "main", "message": "Begin", "files": {"README.md": "# Site\n", "docs/a.md": "one\ntwo\n"}},
-        {
-            "branch": "draft",
-            "from": "main",
-            "message": "Change two",
-            "files": {"docs/a.md": "one\n2\n"},
-            "author": "bob",
-        },
+        {"branch": "draft", "from": "main", "message": "Change two", "files": {"docs/a.md": TWO}, "author": "bob"},
         {"branch": "rival", "from": "main", "message": "Change it too", "files": {"docs/a.md": "one\nzwei\n"}},
         {"branch": "done", "from": "main", "message": "Add b", "files": {"b.txt": "b\n"}},
     ],
@@ -50,13 +44,7 @@ SITE = {
     "pulls": [
         {"title": "Two", "head": "draft", "base": "main", "user": "bob", "number": 2},
         {"title": "Zwei", "head": "rival", "base": "main"},
-        {
-            "title": "B",
-            "head": "done",
-            "base": "main",
-            "state": "merged",
-            "reviews": [{"user": "bob", "state": "APPROVED"}],
-        },
+        {"title": "B", "head": "done", "base": "main", "state": "merged", "reviews": [APPROVAL]},
     ],
     "statuses": [{"branch": "draft", "state": "failure", "context": "ci"}],
 }
@@ -105,13 +93,8 @@ def test_git_finds_nothing_wrong_with_what_is_seeded(tmp_path):
 
 def test_issues_and_pull_requests_share_their_numbers(tmp_path):
     issues = document(built(tmp_path))["repositories"]["ada/site"]["issues"]
-    assert {number: issue["title"] for number, issue in issues.items()} == {
-        "1": "Menu is broken",
-        "2": "Two",
-        "3": "Zwei",
-        "4": "B",
-        "7": "Old",
-    }
+    titles = {"1": "Menu is broken", "2": "Two", "3": "Zwei", "4": "B", "7": "Old"}
+    assert {number: issue["title"] for number, issue in issues.items()} == titles
     assert [number for number, issue in issues.items() if issue["pull"]] == ["2", "3", "4"]
 
 
@@ -125,10 +108,8 @@ def test_a_merged_pull_request_is_merged_in_git(tmp_path):
 
 
 def test_a_fork_begins_with_what_its_parent_has(tmp_path):
-    copy = {
-        "fork_of": "ada/site",
-        "commits": [{"branch": "idea", "from": "draft", "message": "I", "files": {"i": "i"}}],
-    }
+    commit = {"branch": "idea", "from": "draft", "message": "I", "files": {"i": "i"}}
+    copy = {"fork_of": "ada/site", "commits": [commit]}
     state = {**WORLD, "repositories": {"ada/site": {**SITE, "pulls": []}, "bob/copy": copy}}
     folder = unpacked(seed(state), tmp_path)
     assert git(folder, "rev-parse", "idea~1", name="bob/copy") == git(folder, "rev-parse", "draft")
@@ -187,9 +168,7 @@ def test_no_repository_lies_outside_the_forge(repositories):
 # -- mutating --------------------------------------------------------------------------------------------------------
 
 
-def verdict(tree, name, **arguments):
-    tree_of = {"github": tree}
-    return judge(parse({f"github.{name}": {"repository": "ada/site", **arguments}}), JudgeInput(tree_of)).verdict.value
+holds = holds_in("github", repository="ada/site")
 
 
 @pytest.mark.parametrize(
@@ -219,16 +198,16 @@ def verdict(tree, name, **arguments):
 )
 def test_a_mutated_state_no_longer_has_what_it_had(change, name, arguments):
     whole = seed(WORLD)
-    assert verdict(whole, name, **arguments) == "true"
-    assert verdict(mutate(whole, {"repository": "ada/site", **change}), name, **arguments) == "false"
+    assert holds(whole, name, **arguments)
+    assert not holds(mutate(whole, {"repository": "ada/site", **change}), name, **arguments)
 
 
 def test_a_mutated_state_can_have_too_much():
     said = mutate(seed(WORLD), {"repository": "ada/site", "comment": {"number": 1, "body": "Hi", "user": "bob"}})
-    assert verdict(said, "issueCommented", number=1, equals="Hi", by="bob") == "true"
+    assert holds(said, "issueCommented", number=1, equals="Hi", by="bob")
     review = {"review": {"number": 2, "state": "APPROVED"}}
     reviewed = mutate(seed(WORLD), {"repository": "ada/site", **review})
-    assert verdict(reviewed, "prReviewed", pull=2, state="APPROVED", by="ada") == "true"
+    assert holds(reviewed, "prReviewed", pull=2, state="APPROVED", by="ada")
 
 
 @pytest.mark.parametrize(
@@ -256,13 +235,7 @@ async def served(folder):
     """Start the forge and the package as a world does."""
     unpacked(seed(WORLD), folder / "github")
     place = str(folder / "forge.sock")
-    twin = [
-        sys.executable,
-        "-I",
-        str(Path(sandbox.kinds.forge.backend.__file__).parent),
-        str(folder / "github"),
-        place,
-    ]
+    twin = [sys.executable, "-I", str(Path(sandbox.kinds.forge.backend.__file__).parent), str(folder / "github"), place]
     program, *arguments = here(SERVERS["github"].command, folder)
     environment = {**SERVERS["github"].environment, "QUARTERTURN_FORGE_SOCKET": place}
     with subprocess.Popen(twin, stdout=subprocess.PIPE, env={"PATH": os.environ["PATH"]}) as process:
@@ -296,6 +269,7 @@ def played(folder, calls):
     return asyncio.run(play())
 
 
+YES = {"path": "docs/a.md", "line": 2, "body": "Yes"}
 WORKS = [
     ("search_repositories", {"query": "user:ada"}),
     ("create_repository", {"name": "notes", "description": "Mine"}),
@@ -316,16 +290,7 @@ WORKS = [
     ("get_issue", {**R, "issue_number": 1}),
     ("get_pull_request", {**R, "pull_number": 2}),
     ("list_pull_requests", {**R, "state": "open"}),
-    (
-        "create_pull_request_review",
-        {
-            **R,
-            "pull_number": 2,
-            "body": "Good",
-            "event": "APPROVE",
-            "comments": [{"path": "docs/a.md", "line": 2, "body": "Yes"}],
-        },
-    ),
+    ("create_pull_request_review", {**R, "pull_number": 2, "body": "Good", "event": "APPROVE", "comments": [YES]}),
     ("get_pull_request_files", {**R, "pull_number": 2}),
     ("get_pull_request_status", {**R, "pull_number": 2}),
     ("get_pull_request_comments", {**R, "pull_number": 2}),
@@ -399,10 +364,8 @@ def test_every_tool_fails_as_in_front_of_github(tmp_path):
 @pytest.mark.box
 def test_a_conflict_is_reported_and_can_be_resolved(tmp_path):
     merge = ("merge_pull_request", {**R, "pull_number": 3})
-    mend = (
-        "create_or_update_file",
-        {**R, "path": "docs/a.md", "content": "one\n2\n", "message": "Mend", "branch": "rival"},
-    )
+    mended = {"path": "docs/a.md", "content": TWO, "message": "Mend", "branch": "rival"}
+    mend = ("create_or_update_file", {**R, **mended})
     results = played(tmp_path, [("merge_pull_request", {**R, "pull_number": 2}), merge, mend, merge])
     assert "Pull Request is not mergeable" in results[1]
     assert results[3]["merged"] is True

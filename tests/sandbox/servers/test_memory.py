@@ -8,10 +8,8 @@ from sandbox.errors import Malformed
 from sandbox.kinds.common.check import check
 from sandbox.kinds.graph.apply_mutation import mutate
 from sandbox.kinds.graph.kind import STATE, seed
-from verifiers.language.in_process import judge
-from verifiers.language.predicate import parse
-from verifiers.language.verdict import Verdict
-from verifiers.tree import JudgeInput
+
+from .holding import holds_in
 
 ANN = {"name": "Ann", "entityType": "person", "observations": ["likes tea"]}
 BERN = {"name": "Bern", "entityType": "city", "observations": []}
@@ -19,8 +17,7 @@ LIVES = {"from": "Ann", "relationType": "lives in", "to": "Bern"}
 GRAPH = {"entities": [ANN, BERN], "relations": [LIVES]}
 
 
-def holds(tree, name, /, **arguments):
-    return judge(parse({f"memory.{name}": arguments}), JudgeInput({"memory": tree})).verdict is Verdict.TRUE
+holds = holds_in("memory")
 
 
 def test_the_file_is_one_line_an_entity_or_a_relation():

@@ -9,11 +9,10 @@ from sandbox.kinds.common.check import check
 from sandbox.kinds.postgres.apply_mutation import mutate
 from sandbox.kinds.postgres.kind import STATE, seed
 from verifiers.formats.snapshot import FILE
-from verifiers.language.in_process import judge
-from verifiers.language.predicate import parse
-from verifiers.language.verdict import Verdict
 from verifiers.states.postgres.examples import postgres_database
-from verifiers.tree import FileTree, JudgeInput, Node
+from verifiers.tree import FileTree, Node
+
+from .holding import holds_in
 
 SHOP = {
     "before": ["CREATE TYPE mood AS ENUM ('ok', 'bad')"],
@@ -104,9 +103,7 @@ VIEWS = postgres_database(
 TREE = VIEWS.states["postgres"]
 
 
-def holds(tree, name, /, **arguments):
-    probe = {f"postgres.{name}": {"table": "stock", **arguments}}
-    return judge(parse(probe), JudgeInput({"postgres": tree})).verdict is Verdict.TRUE
+holds = holds_in("postgres", table="stock")
 
 
 def mutated(**change):

@@ -8,11 +8,9 @@ from sandbox.errors import Malformed
 from sandbox.kinds.common.check import check
 from sandbox.kinds.redis.apply_mutation import mutate
 from sandbox.kinds.redis.kind import STATE, seed
-from verifiers.language.in_process import judge
-from verifiers.language.predicate import parse
-from verifiers.language.verdict import Verdict
 from verifiers.states.redis.examples import redis_keys
-from verifiers.tree import JudgeInput
+
+from .holding import holds_in
 
 KEYS = {"a": ("string", "1"), "l": ("list", ["x"])}
 TREE = redis_keys(KEYS).states["redis"]
@@ -28,15 +26,10 @@ def test_a_state_is_the_document_whatever_the_order_of_its_keys():
 @pytest.mark.parametrize(
     "state",
     [
-        {"strings": {"a": 1}},
-        {"strings": {"": "x"}},
-        {"lists": {"a": []}},
-        {"sets": {"a": ["x", "x"]}},
-        {"hashes": {"a": {}}},
-        {"sorted_sets": {"a": {"m": "1"}}},
-        {"streams": {}},
+        {"strings": {"a": 1}}, {"strings": {"": "x"}}, {"lists": {"a": []}}, {"sets": {"a": ["x", "x"]}},
+        {"hashes": {"a": {}}}, {"sorted_sets": {"a": {"m": "1"}}}, {"streams": {}},
     ],
-)
+)  # fmt: skip
 def test_values_that_redis_cannot_hold_are_refused(state):
     with pytest.raises(Malformed):
         check(STATE, state, "the state")
@@ -49,8 +42,7 @@ def test_a_key_holds_one_thing():
         seed({"strings": {"a": "\ud800"}})
 
 
-def holds(tree, name, /, **arguments):
-    return judge(parse({f"redis.{name}": arguments}), JudgeInput({"redis": tree})).verdict is Verdict.TRUE
+holds = holds_in("redis")
 
 
 def test_each_change_changes_one_thing():

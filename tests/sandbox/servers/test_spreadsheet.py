@@ -12,13 +12,11 @@ from sandbox.kinds.common.check import check
 from sandbox.kinds.workbook.apply_mutation import mutate
 from sandbox.kinds.workbook.kind import STATE, seed
 from sandbox.servers.registry import SERVERS
-from verifiers.language.in_process import judge
-from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
 from verifiers.states.workbook.reader import read_workbook
-from verifiers.tree import JudgeInput
 
 from ...frozen import content
+from .holding import holds_in
 
 ROWS = [["item", "n", "sum", "day"], ["tea", 2, "=B2*3", {"date": "2026-01-05"}], ["milk", 3.5, "=B3*3", None]]
 STOCK = {"name": "Stock", "rows": ROWS, "tables": [{"name": "Items", "area": "A1:B3"}]}
@@ -29,8 +27,7 @@ SHEET = {**BOOK, "sheet": "Stock"}
 TRUTH = {"spreadsheet.workbookExists": BOOK}
 
 
-def holds(tree, name, /, **arguments):
-    return judge(parse({f"spreadsheet.{name}": arguments}), JudgeInput({"spreadsheet": tree})).verdict is Verdict.TRUE
+holds = holds_in("spreadsheet")
 
 
 def test_a_state_becomes_workbooks_and_the_same_bytes_each_time():

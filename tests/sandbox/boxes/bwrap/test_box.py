@@ -1,6 +1,5 @@
 """Tests of what is particular to bubblewrap; what all boxes share is in tests/contracts/test_boxes.py."""
 
-import contextlib
 import os
 import pwd
 import shutil
@@ -17,37 +16,19 @@ from sandbox.boxes import policy
 from sandbox.boxes.box import Program, ResourceLimits
 from sandbox.boxes.bwrap import box as box_module
 from sandbox.boxes.bwrap.box import BwrapBox
-from sandbox.errors import Refused, Unavailable
+from sandbox.errors import Lost, Refused, Unavailable
 from sandbox.isolation.program_copies import interpreter
 from sandbox.servers.registry import SERVERS
-from sandbox.servers.server import Server
 from verifiers.tree import DIRECTORY, FileTree, Node
 
 from ....patience import PATIENCE, until
-from ...builders import listening
+from ...builders import a_server
+from ...processes import below, is_running
 
 pytestmark = pytest.mark.box
 
-REPOSITORY = Path(__file__).parents[4]
-SERVER = Server("cat", "p", "1", "files", ("/bin/cat",), {}, {}, {}, lambda s: FileTree({}), lambda t, c: t, {})
+SERVER = a_server()
 SEED = FileTree({"files": DIRECTORY, "files/a.txt": Node("file", data=b"private words")})
-
-
-@pytest.fixture
-def sockets(tmp_path):
-    with listening(tmp_path / "sockets") as folder:
-        yield folder
-
-
-def below(pid):
-    """Give every descendant of a process, as {pid: command line}."""
-    found = {}
-    with contextlib.suppress(OSError):
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            for child in (task / "children").read_text().split():
-                found[int(child)] = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-                found |= below(child)
-    return found
 
 
 def test_a_missing_program_is_named_with_what_to_install(monkeypatch, tmp_path):
@@ -71,22 +52,18 @@ def test_archives_are_unpacked_with_no_network_no_home_in_view_and_not_as_root(t
         assert files.read().decode().split() == [str(policy.WORLD_UID), "lo", "wrote", "/tmp", "end"]
 
 
-def test_an_old_bubblewrap_is_named(monkeypatch, tmp_path):
-    old = tmp_path / "bwrap"
-    old.write_text("#!/bin/sh\necho usage: bwrap --args FD --as-pid-1 --json-status-fd FD --seccomp FD\n")
-    old.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    with pytest.raises(Unavailable, match=r"--perms, --remount-ro, --size.*0\.8 or newer"):
-        BwrapBox().check()
+OLD = "echo usage: bwrap --args FD --as-pid-1 --json-status-fd FD --seccomp FD"
+REFUSING = f'[ "$1" = --help ] && exec {shutil.which("bwrap")} --help\nexit 1'
 
 
-def test_a_bubblewrap_that_is_not_let_is_named(monkeypatch, tmp_path):
-    real = shutil.which("bwrap")
-    refusing = tmp_path / "bwrap"
-    refusing.write_text(f'#!/bin/sh\n[ "$1" = --help ] && exec {real} --help\nexit 1\n')
-    refusing.chmod(0o755)
+@pytest.mark.parametrize(
+    ("lines", "sentence"), [(OLD, r"--perms, --remount-ro, --size.*0\.8 or newer"), (REFUSING, "user namespaces")]
+)
+def test_a_bubblewrap_that_is_old_or_not_let_is_named(monkeypatch, tmp_path, lines, sentence):
+    (tmp_path / "bwrap").write_text(f"#!/bin/sh\n{lines}\n")
+    (tmp_path / "bwrap").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    with pytest.raises(Unavailable, match="user namespaces"):
+    with pytest.raises(Unavailable, match=sentence):
         BwrapBox().check()
 
 
@@ -123,6 +100,16 @@ def test_a_relay_that_dies_ends_the_run_and_is_a_fact_of_its_own(sockets):
         until(lambda: not below(agent._place._process.pid), "the end of the agent")
     finally:
         agent.kill()
+
+
+def test_a_world_that_was_killed_is_lost():
+    world = BwrapBox().world([SERVER], SEED, ResourceLimits())
+    with world.channel():
+        os.kill(max(pid for pid, line in below(os.getpid()).items() if "/init.py" in line), signal.SIGKILL)
+        until(lambda: not world.facts().running, "the end of the world")
+        with pytest.raises(Lost, match="cut off"):
+            world.freeze(PATIENCE)
+    world.close()
 
 
 def test_the_agent_shares_a_network_with_its_relay_and_nothing_else(sockets):
@@ -195,7 +182,7 @@ def test_nothing_outlives_a_runner_that_was_killed(sockets):
             left = set(below(runner.pid))
         finally:
             runner.kill()
-    until(lambda: not any(map(running, left)), "the end of all that it had started")
+    until(lambda: not any(map(is_running, left)), "the end of all that it had started")
     BwrapBox().reap()
 
 
@@ -215,15 +202,9 @@ def test_when_any_part_of_a_place_is_killed_nothing_of_it_stays(sockets, killed)
         victim = {"place": agent._place.pid, "relay": relays[-1], "wall": max(walls)}[killed]
         os.kill(victim, signal.SIGKILL)
         assert not agent.wait(PATIENCE).running
-        until(lambda: not any(map(running, found)), "the end of all that was in it")
+        until(lambda: not any(map(is_running, found)), "the end of all that was in it")
     finally:
         agent.kill()
-
-
-def running(pid):
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False
 
 
 @pytest.fixture

@@ -17,17 +17,16 @@ from sandbox.errors import Lost, NotFound, Refused, Unavailable
 from sandbox.image_reference import ImageReference
 from sandbox.isolation.filters import filter_of
 from sandbox.runner_identity import runner, runner_lives
-from sandbox.servers.server import Server
 from verifiers.tree import DIRECTORY, FileTree
 
 from ....patience import PATIENCE, until
-from ...builders import listening
+from ...builders import a_server
 
 pytestmark = pytest.mark.engine
 
 MIB = 1 << 20
 LIMITS = ResourceLimits(memory=96 * MIB, pids=40, cpus=0.5, tmpfs=8 * MIB)
-SERVER = Server("cat", "p", "1", "files", ("/bin/cat",), {}, {}, {}, lambda s: FileTree({}), lambda t, c: t, {})
+SERVER = a_server()
 SLEEP = Program(command=("sleep", "600"))
 
 
@@ -42,12 +41,6 @@ def box():
 def engine():
     with contextlib.closing(docker.from_env()) as client:
         yield client
-
-
-@pytest.fixture
-def sockets(tmp_path):
-    with listening(tmp_path / "sockets") as folder:
-        yield folder
 
 
 @pytest.fixture

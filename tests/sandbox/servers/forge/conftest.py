@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from functools import cache
 from urllib.parse import parse_qsl, urlsplit
 
@@ -95,17 +96,15 @@ def escaped(part):
     return part.replace("~", "~0").replace("/", "~1").replace("{", "%7B").replace("}", "%7D")
 
 
+PROGRAM = "def run():\n    return 1\n"
+PLEASE = {"user": "bob", "body": "Please, @ada"}
 SITE = {
     "description": "The site",
     "topics": ["web"],
     "language": "HTML",
     "collaborators": ["bob"],
     "commits": [
-        {
-            "branch": "main",
-            "message": "Begin",
-            "files": {"README.md": "# Site\n", "src/app.py": "def run():\n    return 1\n"},
-        },
+        {"branch": "main", "message": "Begin", "files": {"README.md": "# Site\n", "src/app.py": PROGRAM}},
         {"branch": "main", "message": "Say more", "files": {"docs/a.md": "one\ntwo\nthree\n"}, "author": "bob"},
         {"branch": "draft", "from": "main", "message": "Change two", "files": {"docs/a.md": "one\n2\nthree\n"}},
         {"branch": "draft", "message": "Add a footer", "files": {"footer.html": "bye\n"}},
@@ -116,12 +115,7 @@ SITE = {
     "milestones": [{"title": "v1", "due_on": "2024-09-01"}],
     "issues": [
         {"title": "Menu is broken", "body": "It does not open", "user": "bob", "labels": ["bug"], "assignees": ["ada"]},
-        {
-            "title": "Write a guide",
-            "body": None,
-            "state": "closed",
-            "comments": [{"user": "bob", "body": "Please, @ada"}],
-        },
+        {"title": "Write a guide", "body": None, "state": "closed", "comments": [PLEASE]},
         {"title": "Old wish", "labels": ["bug", "later"], "milestone": 1, "created_at": "2024-02-01"},
     ],
     "pulls": [
@@ -146,12 +140,18 @@ WORLD = {
 }
 
 
+@cache
+def seeded(state):
+    """Return a state as a tar, which is made once."""
+    check(STATE, json.loads(state), "the state")
+    return seed(json.loads(state)).to_tar()
+
+
 class Asked:
     """A forge that is called with method, path and body."""
 
     def __init__(self, folder, state, check_answer):
-        check(STATE, state, "the state")
-        unpack(seed(state).to_tar(), folder)
+        unpack(seeded(json.dumps(state)), folder)
         self.folder, self.check_answer = folder, check_answer
         self.forge = ForgeApp(ForgeState(folder))
         self.headers = {"authorization": "Bearer world"}
@@ -166,6 +166,11 @@ class Asked:
         shown = json.loads(self.answer.encoded())
         self.check_answer(method, parts.path.rstrip("/"), status, shown)
         return shown
+
+    def git(self, *words, name="acme/site"):
+        """Run git on a repository, and return what it prints."""
+        command = ["git", "--git-dir", self.folder / "repositories" / f"{name}.git", *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     def state(self):
         return json.loads((self.folder / "state.json").read_text())

@@ -1,19 +1,12 @@
 """Tests of the forge's references, trees, commits and files: accepted pushes are in git, refused ones are not."""
 
 import base64
-import subprocess
 
 import pytest
 
 pytestmark = pytest.mark.slow
 
 R = "/repos/acme/site"
-
-
-def git(forge, *words, name="acme/site"):
-    folder = forge.folder / "repositories" / f"{name}.git"
-    done = subprocess.run(["git", "--git-dir", folder, *words], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
 
 
 def tip(forge, branch="main"):
@@ -34,7 +27,7 @@ def put(forge, path="new.txt", *, status=201, message="Add it", **body):
 @pytest.mark.slow
 def test_a_branch_is_made_where_it_is_asked_for(forge):
     made = forge("POST", f"{R}/git/refs", {"ref": "refs/heads/fix/menu", "sha": tip(forge, "draft")}, status=201)
-    assert made["object"]["sha"] == git(forge, "rev-parse", "fix/menu") == git(forge, "rev-parse", "draft")
+    assert made["object"]["sha"] == forge.git("rev-parse", "fix/menu") == forge.git("rev-parse", "draft")
     assert forge("GET", f"{R}/branches/fix/menu")["commit"]["commit"]["message"] == "Add a footer"
 
 
@@ -55,13 +48,13 @@ def test_a_branch_that_cannot_be_is_refused(forge, body, message):
 
 
 def test_a_branch_moves_forward_and_back_only_by_force(forge):
-    first = git(forge, "rev-parse", "main~1")
+    first = forge.git("rev-parse", "main~1")
     assert forge("PATCH", f"{R}/git/refs/heads/spare", {"sha": first}, status=422)["message"] == (
         "Update is not a fast forward"
     )
     forge("PATCH", f"{R}/git/refs/heads/spare", {"sha": first, "force": True})
     forge("PATCH", f"{R}/git/refs/heads/spare", {"sha": tip(forge)})
-    assert git(forge, "rev-parse", "spare") == git(forge, "rev-parse", "main")
+    assert forge.git("rev-parse", "spare") == forge.git("rev-parse", "main")
     assert forge("PATCH", f"{R}/git/refs/heads/no", {"sha": first}, status=422)["message"] == "Reference does not exist"
 
 
@@ -87,16 +80,10 @@ def blob(path, content="x\n", mode="100644"):
 
 def test_a_pushed_tree_is_the_old_one_with_the_new_files(forge):
     push(forge, [blob("deep/down/x.txt"), blob("README.md", "# Ours\n"), {"path": "docs/a.md", "sha": None}])
-    assert git(forge, "ls-tree", "-r", "--name-only", "spare").split() == [
-        "README.md",
-        "deep/down/x.txt",
-        "src/app.py",
-    ]
-    assert git(forge, "show", "spare:README.md") == "# Ours"
-    assert git(forge, "log", "-1", "--format=%an %ae %ad", "--date=unix", "spare").startswith(
-        "Ada L ada@example.org 17"
-    )
-    assert git(forge, "fsck", "--strict") == ""
+    assert forge.git("ls-tree", "-r", "--name-only", "spare").split() == ["README.md", "deep/down/x.txt", "src/app.py"]
+    assert forge.git("show", "spare:README.md") == "# Ours"
+    assert forge.git("log", "-1", "--format=%an %ae %ad", "--date=unix", "spare").startswith("Ada L ada@example.org 17")
+    assert forge.git("fsck", "--strict") == ""
 
 
 @pytest.mark.parametrize("path", ["/x", "a//b", "../x", ".git/config", "a/.GIT/x", "a\nb", ""])
@@ -117,13 +104,13 @@ def test_a_tree_of_what_is_not_there_is_refused(forge):
 def test_a_commit_may_say_who_made_it_and_when(forge):
     body = {
         "message": "By hand",
-        "tree": git(forge, "rev-parse", "main^{tree}"),
+        "tree": forge.git("rev-parse", "main^{tree}"),
         "parents": [tip(forge)],
         "author": {"name": "Eve", "email": "eve@example.org", "date": "2024-05-01T10:00:00Z"},
     }
     made = forge("POST", f"{R}/git/commits", body, status=201)
     assert made["author"] == made["committer"] == {**body["author"]}
-    assert git(forge, "log", "-1", "--format=%an", made["sha"]) == "Eve"
+    assert forge.git("log", "-1", "--format=%an", made["sha"]) == "Eve"
 
 
 # -- commits ---------------------------------------------------------------------------------------------------------
@@ -177,12 +164,12 @@ def test_files_and_folders_are_read_on_any_branch(forge):
 
 def test_a_file_is_written_only_by_who_knows_what_is_there(forge):
     made = put(forge, branch="spare")
-    assert git(forge, "show", "spare:new.txt") == "new"
+    assert forge.git("show", "spare:new.txt") == "new"
     assert put(forge, branch="spare", status=422)["message"] == 'Invalid request.\n\n"sha" wasn\'t supplied.'
     wrong = "f" * 40
     assert put(forge, branch="spare", sha=wrong, status=409)["message"] == f"new.txt does not match {wrong}"
     put(forge, branch="spare", sha=made["content"]["sha"], content=text("newer\n"), status=200)
-    assert git(forge, "show", "spare:new.txt") == "newer"
+    assert forge.git("show", "spare:new.txt") == "newer"
 
 
 def test_a_file_cannot_be_written_everywhere(forge):
@@ -195,7 +182,7 @@ def test_a_file_cannot_be_written_everywhere(forge):
 def test_the_first_file_makes_the_branch_of_an_empty_repository(forge):
     body = {"message": "First", "content": text("hi\n")}
     forge("PUT", "/repos/ada/empty/contents/a.txt", body, status=201)
-    assert git(forge, "log", "--format=%s", "main", name="ada/empty") == "First"
+    assert forge.git("log", "--format=%s", "main", name="ada/empty") == "First"
 
 
 def test_words_in_a_commit_on_the_default_branch_close_an_issue(forge):

@@ -10,6 +10,8 @@ from sandbox.runs.prover import BoxProver
 from sandbox.servers.registry import SERVERS
 from verifiers.language.verdict import Verdict
 
+from ...builders import a_task
+
 SITE = {
     "commits": [
         {"branch": "main", "message": "Begin", "files": {"index.html": "<p>hi</p>\n"}},
@@ -18,37 +20,26 @@ SITE = {
     "issues": [{"title": "No footer", "user": "bob", "body": "Add one."}],
     "pulls": [{"title": "A footer", "head": "draft", "base": "main", "user": "bob", "body": "Fixes #1"}],
 }
-TASK = {
-    "schema": "quarterturn/task/v1",
-    "spec": "1.0.0",
-    "id": "t-aaaaaaaaaaaaaaaa",
-    "server": "github",
-    "category": "composition",
-    "difficulty": "easy",
-    "max_steps": 8,
-    "goal": "Approve and merge bob's pull request, and write down in notes.txt which issue that closed.",
-    "initial_state": {
+HERE = {"repository": "ada/site"}
+TASK = a_task(
+    "github",
+    max_steps=8,
+    goal="Approve and merge bob's pull request, and write down in notes.txt which issue that closed.",
+    initial_state={
         "github": {"users": [{"login": "ada"}, {"login": "bob"}], "repositories": {"ada/site": SITE}},
         "filesystem": {},
     },
-    "available_tools": ["filesystem.write_file", *[f"github.{tool}" for tool in SERVERS["github"].tools][-14:]],
-    "success_predicate": {
+    available_tools=["filesystem.write_file", *[f"github.{tool}" for tool in SERVERS["github"].tools][-14:]],
+    success_predicate={
         "all": [
-            {"github.prReviewed": {"repository": "ada/site", "pull": "draft", "state": "APPROVED", "by": "ada"}},
-            {"github.prMerged": {"repository": "ada/site", "pull": "draft", "into": "main"}},
-            {"github.issueState": {"repository": "ada/site", "issue": 1, "state": "closed"}},
-            {
-                "github.fileAtBranch": {
-                    "repository": "ada/site",
-                    "branch": "main",
-                    "path": "footer.html",
-                    "text": "bye\n",
-                }
-            },
+            {"github.prReviewed": {**HERE, "pull": "draft", "state": "APPROVED", "by": "ada"}},
+            {"github.prMerged": {**HERE, "pull": "draft", "into": "main"}},
+            {"github.issueState": {**HERE, "issue": 1, "state": "closed"}},
+            {"github.fileAtBranch": {**HERE, "branch": "main", "path": "footer.html", "text": "bye\n"}},
             {"filesystem.fileTextEquals": {"path": "notes.txt", "text": "1"}},
         ]
     },
-}
+).document
 PULL = {"owner": "ada", "repo": "site", "pull_number": 2}
 REVIEW = {"tool": "github.create_pull_request_review", "arguments": {**PULL, "body": "Good", "event": "APPROVE"}}
 MERGE = {"tool": "github.merge_pull_request", "arguments": PULL}
@@ -72,7 +63,7 @@ def test_a_solution_is_proved_and_its_mutants_fail():
         {"issue": {"number": 1, "state": "open"}},
         {"drop_reviews": 2},
     ):
-        mutant = {"name": "m", "server": "github", "change": {"repository": "ada/site", **change}}
+        mutant = {"name": "m", "server": "github", "change": {**HERE, **change}}
         assert prover.mutated(TASK, proved, mutant).verdict is Verdict.FALSE
 
 

@@ -1,7 +1,5 @@
 """Tests of the forge's pull requests: opened, shown, reviewed, merged in three ways, and what blocks a merge."""
 
-import subprocess
-
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -9,15 +7,9 @@ pytestmark = pytest.mark.slow
 R = "/repos/acme/site"
 
 
-def git(forge, *words, name="acme/site"):
-    folder = forge.folder / "repositories" / f"{name}.git"
-    done = subprocess.run(["git", "--git-dir", folder, *words], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
-
-
 def put(forge, path, text, branch, name="acme/site"):
     tree = {
-        "base_tree": git(forge, "rev-parse", branch, name=name),
+        "base_tree": forge.git("rev-parse", branch, name=name),
         "tree": [{"path": path, "mode": "100644", "content": text}],
     }
     made = forge("POST", f"/repos/{name}/git/trees", tree, status=201)["sha"]
@@ -47,14 +39,14 @@ def test_its_head_follows_its_branch(forge):
 
 @pytest.mark.slow
 def test_renamed_and_removed_files_are_told_as_such(forge):
-    tip = git(forge, "rev-parse", "draft")
+    tip = forge.git("rev-parse", "draft")
     long = "".join(f"line {number}\n" for number in range(20))
     put(forge, "long.txt", long, "main")
     put(forge, "long.txt", long, "spare")
-    old = git(forge, "rev-parse", "spare:long.txt")
+    old = forge.git("rev-parse", "spare:long.txt")
     changes = [{"path": "long.txt", "sha": None}, {"path": "moved.txt", "mode": "100644", "sha": old}]
     changes += [{"path": "README.md", "sha": None}]
-    parent = git(forge, "rev-parse", "main")
+    parent = forge.git("rev-parse", "main")
     tree = forge("POST", f"{R}/git/trees", {"base_tree": parent, "tree": changes}, status=201)["sha"]
     body = {"message": "Move", "tree": tree, "parents": [parent]}
     commit = forge("POST", f"{R}/git/commits", body, status=201)["sha"]
@@ -63,7 +55,7 @@ def test_renamed_and_removed_files_are_told_as_such(forge):
     files = {one["filename"]: one for one in forge("GET", f"{R}/pulls/{made['number']}/files")}
     assert (files["moved.txt"]["status"], files["moved.txt"]["previous_filename"]) == ("renamed", "long.txt")
     assert files["README.md"]["status"] == "removed"
-    assert tip == git(forge, "rev-parse", "draft")
+    assert tip == forge.git("rev-parse", "draft")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +83,7 @@ def test_one_is_opened_from_a_branch(forge):
         True,
         "ada",
     )
-    assert git(forge, "rev-parse", "refs/pull/6/head") == git(forge, "rev-parse", "spare")
+    assert forge.git("rev-parse", "refs/pull/6/head") == forge.git("rev-parse", "spare")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +107,7 @@ def test_one_comes_from_a_fork_and_is_merged_with_its_commits(forge):
     commit = put(forge, "tool.sh", "echo forked\n", "main", name="ada/tool")
     made = forge("POST", "/repos/bob/tool/pulls", {"title": "T", "head": "ada:main", "base": "main"}, status=201)
     assert (made["head"]["repo"]["full_name"], made["head"]["sha"]) == ("ada/tool", commit)
-    assert git(forge, "cat-file", "-t", commit, name="bob/tool") == "commit"
+    assert forge.git("cat-file", "-t", commit, name="bob/tool") == "commit"
     forge("PUT", f"/repos/bob/tool/pulls/{made['number']}/merge", {}, status=403)
 
 
@@ -163,50 +155,50 @@ def test_a_review_that_was_not_submitted_stands_alone(forge):
 
 
 def test_a_merge_is_a_commit_of_two_parents_with_githubs_words(forge):
-    base, head = git(forge, "rev-parse", "main"), git(forge, "rev-parse", "draft")
+    base, head = forge.git("rev-parse", "main"), forge.git("rev-parse", "draft")
     done = forge("PUT", f"{R}/pulls/4/merge", {})
     assert done["merged"] is True
-    assert git(forge, "rev-parse", "main") == done["sha"]
-    assert git(forge, "log", "-1", "--format=%P", "main") == f"{base} {head}"
-    assert git(forge, "log", "-1", "--format=%B|%an|%cn", "main") == (
+    assert forge.git("rev-parse", "main") == done["sha"]
+    assert forge.git("log", "-1", "--format=%P", "main") == f"{base} {head}"
+    assert forge.git("log", "-1", "--format=%B|%an|%cn", "main") == (
         "Merge pull request #4 from acme/draft\n\nA footer|Ada L|GitHub"
-    ) or git(forge, "log", "-1", "--format=%s|%b|%an|%cn", "main") == (
+    ) or forge.git("log", "-1", "--format=%s|%b|%an|%cn", "main") == (
         "Merge pull request #4 from acme/draft|A footer|Ada L|GitHub"
     )
-    assert git(forge, "show", "main:docs/a.md") == "one\n2\nthree"
-    assert git(forge, "fsck", "--strict") == ""
+    assert forge.git("show", "main:docs/a.md") == "one\n2\nthree"
+    assert forge.git("fsck", "--strict") == ""
     shown = forge("GET", f"{R}/pulls/4")
     assert (shown["state"], shown["merged"], shown["merge_commit_sha"]) == ("closed", True, done["sha"])
     assert forge("GET", f"{R}/issues/1")["state"] == "closed", "its text says so"
 
 
 def test_a_squash_is_one_commit_that_lists_what_it_holds(forge):
-    base = git(forge, "rev-parse", "main")
+    base = forge.git("rev-parse", "main")
     forge("PUT", f"{R}/pulls/4/merge", {"merge_method": "squash"})
-    assert git(forge, "log", "-1", "--format=%P", "main") == base
-    assert git(forge, "log", "-1", "--format=%s|%b", "main") == "A footer (#4)|* Change two\n\n* Add a footer"
+    assert forge.git("log", "-1", "--format=%P", "main") == base
+    assert forge.git("log", "-1", "--format=%s|%b", "main") == "A footer (#4)|* Change two\n\n* Add a footer"
 
 
 def test_a_rebase_carries_each_commit_over(forge):
     put(forge, "other.txt", "o\n", "main")
-    base = git(forge, "rev-parse", "main")
+    base = forge.git("rev-parse", "main")
     forge("PUT", f"{R}/pulls/4/merge", {"merge_method": "rebase"})
-    assert git(forge, "log", "--format=%s|%cn", f"{base}..main").splitlines() == [
+    assert forge.git("log", "--format=%s|%cn", f"{base}..main").splitlines() == [
         "Add a footer|GitHub",
         "Change two|GitHub",
     ]
-    assert git(forge, "log", "--merges", "main") == ""
-    assert git(forge, "show", "main:other.txt") == "o"
+    assert forge.git("log", "--merges", "main") == ""
+    assert forge.git("show", "main:other.txt") == "o"
 
 
 def test_the_words_of_a_merge_can_be_given(forge):
     forge("PUT", f"{R}/pulls/4/merge", {"commit_title": "Ours", "commit_message": "Because"})
-    assert git(forge, "log", "-1", "--format=%s|%b", "main") == "Ours|Because"
+    assert forge.git("log", "-1", "--format=%s|%b", "main") == "Ours|Because"
 
 
 def conflicting(forge):
     put(forge, "docs/a.md", "one\nzwei\nthree\n", "main")
-    return git(forge, "rev-parse", "main")
+    return forge.git("rev-parse", "main")
 
 
 @pytest.mark.parametrize(
@@ -220,7 +212,7 @@ def conflicting(forge):
 def test_a_conflict_is_no_merge_and_leaves_the_base_alone(forge, method, message):
     tip = conflicting(forge)
     assert forge("PUT", f"{R}/pulls/4/merge", {"merge_method": method}, status=405)["message"] == message
-    assert git(forge, "rev-parse", "main") == tip
+    assert forge.git("rev-parse", "main") == tip
     shown = forge("GET", f"{R}/pulls/4")
     assert (shown["state"], shown["mergeable"], shown["mergeable_state"]) == ("open", False, "dirty")
 
@@ -237,7 +229,7 @@ def test_a_merge_twice_a_draft_and_a_moved_head_are_refused(forge):
 def test_a_branch_is_brought_up_to_date(forge):
     put(forge, "other.txt", "o\n", "main")
     forge("PUT", f"{R}/pulls/4/update-branch", {}, status=202)
-    assert git(forge, "log", "-1", "--format=%s", "draft") == "Merge branch 'main' into draft"
+    assert forge.git("log", "-1", "--format=%s", "draft") == "Merge branch 'main' into draft"
     again = forge("PUT", f"{R}/pulls/4/update-branch", {}, status=422)
     assert again["message"] == "There are no new commits on the base branch."
 
@@ -246,6 +238,6 @@ def test_a_branch_that_cannot_be_brought_up_to_date_is_left_alone(forge):
     wrong = forge("PUT", f"{R}/pulls/4/update-branch", {"expected_head_sha": "f" * 40}, status=422)
     assert wrong["message"].startswith("expected head sha")
     conflicting(forge)
-    tip = git(forge, "rev-parse", "draft")
+    tip = forge.git("rev-parse", "draft")
     assert forge("PUT", f"{R}/pulls/4/update-branch", {}, status=422)["message"].startswith("merge conflict")
-    assert git(forge, "rev-parse", "draft") == tip
+    assert forge.git("rev-parse", "draft") == tip

@@ -48,12 +48,7 @@ def test_a_name_can_be_taken_once(forge):
     forge("POST", "/user/repos", {"name": "Empty"}, status=422)
     assert forge.answer.body["message"] == "Repository creation failed."
     assert forge.answer.body["errors"] == [
-        {
-            "resource": "Repository",
-            "code": "custom",
-            "field": "name",
-            "message": "name already exists on this account",
-        }
+        {"resource": "Repository", "code": "custom", "field": "name", "message": "name already exists on this account"}
     ]
 
 

@@ -166,8 +166,7 @@ def test_it_is_started_alone_and_answers_on_its_socket(forge, tmp_path_factory):
 
 
 def test_an_end_in_the_middle_of_a_merge_leaves_all_of_it_or_nothing(forge, tmp_path_factory):
-    git = ["git", "--git-dir", forge.folder / "repositories/acme/site.git", "rev-parse", "main"]
-    before = subprocess.check_output(git)
+    before = forge.git("rev-parse", "main")
     with started(forge.folder, str(tmp_path_factory.mktemp("s") / "forge.sock")) as (process, client):
         files = set(forge.folder.rglob("*"))
         client.sendall(f"PUT {R}/pulls/4/merge {HEAD}Content-Length: 2\r\n\r\n{{}}".encode())
@@ -175,4 +174,4 @@ def test_an_end_in_the_middle_of_a_merge_leaves_all_of_it_or_nothing(forge, tmp_
         process.terminate()
         process.wait(PATIENCE)
     merged = forge.state()["repositories"]["acme/site"]["issues"]["4"]["pull"]["merged_at"] is not None
-    assert merged == (subprocess.check_output(git) != before)
+    assert merged == (forge.git("rev-parse", "main") != before)

@@ -1,0 +1,11 @@
+"""What the tests of every box share."""
+
+import pytest
+
+from ..builders import listening
+
+
+@pytest.fixture
+def sockets(tmp_path):
+    with listening(tmp_path / "sockets") as folder:
+        yield folder
