@@ -80,6 +80,8 @@ def add(say, kind, home, *words):
 
 
 def test_the_first_lock_takes_the_place_of_the_files_mode(home, say, monkeypatch):
+    opened_by = "file-mode  to open it, be the user who may read its file: it has no passphrase"
+    assert opened_by in say("keys", "list", "--home", home).out
     assert doctor_checks.machine(home).data["keys"]["ok"] is False
     assert "whoever can read" in doctor_checks.machine(home).data["keys"]["detail"]
     monkeypatch.setenv(NEXT_PASSPHRASE, NEXT)

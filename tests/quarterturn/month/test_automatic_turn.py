@@ -19,7 +19,6 @@ from quarterturn.cli.setup.check_result import ok
 from quarterturn.errors import Unavailable
 from quarterturn.home.home import create
 from quarterturn.month.automatic_turn import MonthlyClock
-from quarterturn.notices.store import WAITS
 from quarterturn.notices.tables import NoticeRow
 from quarterturn.settings import BenchmarkSettings, Settings
 from rotation.calendar import Month
@@ -309,11 +308,6 @@ def test_an_alarm_asks_again_and_again_and_never_twice_at_once(caplog):
     assert threading.active_count() == threads, "it is quiet once it was stopped"
     assert max(most) == 1
     alarm.stop()
-
-
-def test_the_waits_grow_and_end():
-    assert list(WAITS) == sorted(WAITS)
-    assert timedelta(days=2) < sum(WAITS, timedelta()) < timedelta(days=4)
 
 
 # -- what doctor says of it ------------------------------------------------------------------------------

@@ -317,12 +317,12 @@ def withdraw_and_die(home: Path, task: str, step: str) -> None:
     )
 
 
-@pytest.mark.parametrize("step", withdrawal.STEPS)
-def test_a_process_killed_after_any_step_leaves_it_to_the_next(reserved, say, step):
+def test_a_process_killed_before_it_published_leaves_it_to_the_next(reserved, say):
+    """After which step it is killed, and that it is finished once: `tests/rotation/runs/test_withdrawal.py`."""
     house = Application(reserved, None, lambda: NOW)
     task = house.months.cohorts("live")[0].tasks[0]
     house.close()
-    assert Child(lambda: withdraw_and_die(reserved, task, step))().code == -signal.SIGKILL
+    assert Child(lambda: withdraw_and_die(reserved, task, withdrawal.STEPS[0]))().code == -signal.SIGKILL
     again = ("--cause", "leak", "--reason", "said again", "--as", "bob", "--home", reserved, "--json")
     said = say("task", "withdraw", task, *again)
     house = Application(reserved, None, lambda: NOW)
