@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 
 import pytest
@@ -188,6 +189,15 @@ def test_requests_are_counted_by_route_and_name_nobody(site):
     assert 'quarterturn_requests_total{route="/tasks/{id}",method="GET",status="404"} 1' in text
     assert "t-aaaa" not in text
     assert all(line.startswith(("#", "quarterturn_")) for line in text.splitlines())
+
+
+def test_the_metrics_say_when_the_next_turn_is_due_and_which_notices_are_unsent(site):
+    site.house.monthly_clock.look()
+    said = site.get("/metrics", "runner").text
+    assert "quarterturn_next_turn_seconds 1798761600" in said  # 2027-01-01
+    assert "quarterturn_turn_overdue 0" in said
+    assert "# TYPE quarterturn_notices_given_up gauge" in said
+    assert re.search(r'quarterturn_notices_unsent\{channel="log"\} \d', said) or not site.house.outbox.posted()
 
 
 def test_every_kind_of_error_is_a_problem_of_the_table():
