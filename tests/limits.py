@@ -37,8 +37,6 @@ LARGER_LIMITS: dict[str, tuple[float, str]] = {
     "journeys/test_docs.py::test_the_guide_to_a_month_and_the_readme_work_line_by_line": (360, "two whole guides"),
     "journeys/test_hygiene.py::test_a_month_leaves_no_word_and_no_key_outside_of_memory": (360, "a whole month"),
     "quarterturn/http/test_random_months.py::test_the_promises_hold_in_random_months": (360, "three whole months"),
-    "quarterturn/test_bench_watch.py::test_most_of_the_guilty_are_flagged": (360, "many simulated years"),
-    "quarterturn/test_bench_watch.py::test_the_honest_are_seldom_flagged": (360, "many simulated years"),
     "rotation/detection/test_continuity.py::test_habits_in_calls_do_not_spread_the_scores_of_the_honest": (
         360,
         "many simulated years",

@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ import httpx2
 import pytest
 
 from quarterturn import settings
-from quarterturn.app import Application
 from quarterturn.cli import run as run_cli
 from rotation.calendar import Month
 from rotation.month.set_file import COHORTS
@@ -170,26 +168,3 @@ def test_the_auditor_needs_nothing_that_the_operator_has(month: dict[str, Any], 
     )
     auditing = [sys.executable, "-c", script, month["audit"]["bundle"], key]
     assert subprocess.run(auditing, cwd=tmp_path, timeout=PATIENCE, check=False).returncode == 0
-
-
-@pytest.mark.box
-def test_the_home_holds_no_plaintext_of_a_task_that_still_counts(month: dict[str, Any], home: Path) -> None:
-    """The goal of every live task is in no file of the home, as it is or in JSON's spelling."""
-    with closing(Application(home, None)) as house:
-        live, told = house.vault.records("live"), house.vault.records("published")
-        goals, open_ones = (
-            {house.vault.open(task.id, who="tester", why="look for it").task.goal for task in tasks}
-            for tasks in (live, told)
-        )
-    assert len(goals) == len(live) == month["live"]
-    contents = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
-
-    def found(goal: str) -> list[Path]:
-        spellings = {
-            goal.encode(),
-            *(json.dumps(goal, ensure_ascii=escaped)[1:-1].encode() for escaped in (True, False)),
-        }
-        return [path for path, content in contents.items() if any(spelling in content for spelling in spellings)]
-
-    assert all(found(goal) for goal in open_ones), "the search reaches what is open"
-    assert not [path for goal in goals for path in found(goal)]

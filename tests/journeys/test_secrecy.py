@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -48,19 +49,18 @@ SAYINGS: list[Callable[[Any], str]] = [repr, str, "{}".format, "{!r}".format]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stratum", list(DEMO.per_cohort), ids=str)
-def test_nothing_that_holds_a_task_shows_it(stratum: Stratum, tmp_path: Path) -> None:
-    plain = document(stratum, 1)
-    task = Task.parse(plain)
-    draft = Draft(plain, {"skeleton": "s", "template": "t", "note": STATE})
+def test_nothing_that_holds_a_task_shows_it(tmp_path: Path) -> None:
     create(tmp_path / "home", Settings(benchmark=BenchmarkSettings(first_month="2026-12")), None)
-    house = Application(tmp_path / "home", None)
-    record = house.vault.add(task, {"note": STATE}, author="ada", public_grammar=False, skeleton="s", template="t")
-    opened = house.vault.open(task.id, who="tester", why="secrecy")
-    house.close()
-    for thing in (task, draft, record, opened, house, [task], {"task": task}):
-        for say in SAYINGS:
-            assert not [word for word in WORDS if word in say(thing)]
+    with closing(Application(tmp_path / "home", None)) as house:
+        for stratum in DEMO.per_cohort:
+            plain = document(stratum, 1)
+            task, names = Task.parse(plain), {"skeleton": f"s/{stratum}", "template": "t"}
+            draft = Draft(plain, names | {"note": STATE})
+            record = house.vault.add(task, {"note": STATE}, author="ada", public_grammar=False, **names)
+            opened = house.vault.open(task.id, who="tester", why="secrecy")
+            for thing in (task, draft, record, opened, house, [task], {"task": task}):
+                for say in SAYINGS:
+                    assert not [word for word in WORDS if word in say(thing)], stratum
 
 
 @pytest.mark.parametrize(

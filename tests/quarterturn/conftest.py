@@ -78,8 +78,8 @@ def runs_closed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 class Clock:
     """A clock that stands still until a test moves its `now`."""
 
-    def __init__(self) -> None:
-        self.now = datetime(2026, 12, 5, 10, tzinfo=UTC)
+    def __init__(self, now: datetime = datetime(2026, 12, 5, 10, tzinfo=UTC)) -> None:
+        self.now = now
 
     def __call__(self) -> datetime:
         return self.now

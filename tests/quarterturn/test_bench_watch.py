@@ -1,4 +1,4 @@
-"""Tests of the detectors on a small sample of `./run bench watch`: the guilty are found, the honest are not flagged."""
+"""Tests of `./run bench watch` on one case: what it plays is the same everywhere, and fills every table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import importlib
 import sys
 from collections.abc import Iterator
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -42,22 +41,6 @@ def played(watch: ModuleType, name: str, number: int) -> Any:
 
 def test_a_case_is_the_same_wherever_it_is_played(watch: ModuleType) -> None:
     assert played(watch, "copy 50 %", 0) == watch.play_one("copy 50 %", 0)
-
-
-@pytest.mark.slow
-def test_the_honest_are_seldom_flagged(watch: ModuleType) -> None:
-    seen = [played(watch, "honest, 5 submitters", 0), played(watch, "honest, 20 submitters", 1)]
-    assert {case.world for case in seen} <= set(watch.HONEST)
-    looks = [subjects for case in seen for subjects in case.flags.values()]
-    assert len(looks) == 2 * 4 * 4
-    assert sum(bool(subjects) for subjects in looks) <= 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "least"), [("leak 40 %", 1), ("copy 50 %", 2), ("verifier always passes", 1)])
-def test_most_of_the_guilty_are_flagged(watch: ModuleType, name: str, least: int) -> None:
-    found = (number for number in range(2) if played(watch, name, number).found(watch.ALL[name].months))
-    assert len(list(islice(found, least))) == least
 
 
 def test_every_table_can_be_filled_from_what_was_seen(watch: ModuleType) -> None:

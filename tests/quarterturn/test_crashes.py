@@ -221,9 +221,7 @@ def codes(said: list[ChildResult]) -> list[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [pytest.param("turn run", marks=pytest.mark.full), "backup", "release path", "keys rotate"]
-)
+@pytest.mark.parametrize("name", ["backup", "release path", "keys rotate"])
 def test_of_two_equal_verbs_at_once_one_acts_or_both_agree(name, scene, unharmed):
     work = scene.set(name)
     assert codes(both(work, work))[0] == 0

@@ -12,14 +12,13 @@ import pytest
 
 from quarterturn.app import Application
 from quarterturn.errors import NotAllowed as NotTaken
-from quarterturn.errors import NotFound, Refused
+from quarterturn.errors import NotFound
 from quarterturn.progress import NullProgress
 from quarterturn.runs import private_runs
 from quarterturn.runs.request import RunControl, RunRequest
 from quarterturn.submissions.store.queue import TRIES, pause
 from quarterturn.submissions.store.requests import SubmissionRequest
 from rotation.errors import Refused as NotServed
-from sandbox.endpoint.address import Unresolved
 from sandbox.errors import NotAllowed, Unavailable
 from sandbox.runs.store import RunState
 from verifiers.language.verdict import Verdict
@@ -290,8 +289,6 @@ def test_a_run_that_the_turn_closed_tells_its_figures_whatever_became_of_its_sub
     ("lack", "unserved"),
     [
         (NotFound("no such image"), "false turn"),
-        pytest.param(Refused("nothing can be started in the image"), "false turn", marks=pytest.mark.full),
-        pytest.param(Unresolved("its name leads nowhere"), "false turn", marks=pytest.mark.full),
         (Unavailable("no engine answers"), "unknown worker-stopped"),
     ],
 )
@@ -350,27 +347,15 @@ def test_a_run_that_has_ended_is_not_resumed(house, played):
         house.private_runs.run(chosen, NullProgress(), RunControl(1))
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"submitter": "bob"}, "for another submitter, submission"),
-        ({"digest": "sha256:" + "0" * 64}, "for another submitter, submission"),
-    ],
-)
-def test_a_run_is_not_resumed_with_anything_else(house, played, changes, sentence):
-    box, agent = played()
-    house.official.open(agent, box)
-    with pytest.raises(NotServed, match=sentence):
-        house.official.resume(1, replace(agent, **changes), box)
-
-
-def test_a_run_is_not_resumed_in_another_track(house, played):
+def test_a_run_is_not_resumed_with_anything_else(house, played):
     """A language model would be an advantage that the leaderboard does not show."""
     box, agent = played()
     box.official, agent = True, replace(agent, kind="image")
     house.official.open(agent, box)
-    with pytest.raises(NotServed, match="another submitter, submission, box or track"):
-        house.official.resume(1, agent, box, "some-model")
+    others = [(replace(agent, submitter="bob"), None), (replace(agent, digest="sha256:" + "0" * 64), None)]
+    for other, model in (*others, (agent, "some-model")):
+        with pytest.raises(NotServed, match="another submitter, submission, box or track"):
+            house.official.resume(1, other, box, model)
 
 
 def test_an_unreachable_upstream_fails_the_tasks_that_called_it_and_the_rest_waits(house, played, clock, monkeypatch):

@@ -13,20 +13,12 @@ from quarterturn.app import Application
 from quarterturn.runs import jobs
 from quarterturn.submissions.store.queue import LEASE, pause
 from quarterturn.submissions.store.requests import SubmissionRequest
-from sandbox.boxes.box import Program
 from sandbox.errors import Unavailable
-from sandbox.runs.submission import Submission
 
+from ..rotation.conftest import NamedBox, submission
 from .conftest import Clock
 
 MONTH = "2026-12"
-
-
-class Box:
-    name, official = "docker", True
-
-    def fits(self, program: Program) -> None:
-        pass
 
 
 @pytest.fixture
@@ -69,8 +61,7 @@ def test_a_job_that_this_machine_cannot_run_is_set_aside_also_once_its_run_is_op
     house.submissions.take("ada", SubmissionRequest("private", image="agent:1"), month=MONTH)
     monkeypatch.setattr(house, "box", fails)
     claim = house.queue.claim("worker")
-    agent = Submission("image", "agent", "ada", Program(image="agent:1"), "sha256:" + "0" * 64)
-    assert house.queue.opened(claim, house.official.open(agent, Box()).record.number)
+    assert house.queue.opened(claim, house.official.open(submission("ada"), NamedBox()).record.number)
     house.job_worker.work(claim, threading.Event())
     waits = house.submissions.get(claim.id)
     house.close()

@@ -146,10 +146,10 @@ def test_neither_a_thread_nor_a_forgotten_future_nor_a_warning_nor_a_broken_reco
     assert task.goal not in "".join(capfd.readouterr())
 
 
-@pytest.mark.parametrize("key", sorted(KEYS))
-def test_any_value_under_a_tasks_keys_is_dropped(key):
-    event = Redactor()(None, "error", {"event": "look", key: "unknown words", "deep": {"down": [{key: 1}]}})
-    assert event == {"event": "look", key: DROPPED, "deep": {"down": [{key: DROPPED}]}}
+def test_any_value_under_a_tasks_keys_is_dropped():
+    for key in KEYS:
+        event = Redactor()(None, "error", {"event": "look", key: "unknown words", "deep": {"down": [{key: 1}]}})
+        assert event == {"event": "look", key: DROPPED, "deep": {"down": [{key: DROPPED}]}}
 
 
 def test_words_that_are_no_tasks_pass(task):

@@ -49,44 +49,27 @@ def test_every_setting_is_in_the_guide_as_its_description_says():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_within_the_repository_leads_somewhere(page):
+def test_every_link_module_and_folder_of_ours_that_a_page_names_is_there(page):
     text = page.read_text(encoding="utf-8")
     targets = [target.partition("#")[0] for target in LINK.findall(text) if "://" not in target]
     assert not [target for target in targets if target and not (page.parent / target).exists()]
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_module_that_a_page_names_is_there(page):
-    named = re.findall(r"`((?:[\w-]+/)*[\w-]+\.py)\b", page.read_text(encoding="utf-8"))
-    assert not [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in _python_files())]
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_folder_of_ours_that_a_page_names_is_there(page):
-    named = re.findall(rf"`((?:{'|'.join(PACKAGES)})(?:/\w+)*)/?`", page.read_text(encoding="utf-8"))
+    modules = re.findall(r"`((?:[\w-]+/)*[\w-]+\.py)\b", text)
+    assert not [name for name in modules if not any(f"/{path}".endswith(f"/{name}") for path in _python_files())]
+    folders = re.findall(rf"`((?:{'|'.join(PACKAGES)})(?:/\w+)*)/?`", text)
     labels = re.compile(r".*/v\d+")  # of formats: quarterturn/task/v1
-    assert not [name for name in named if not labels.fullmatch(name) and not (ROOT / name).is_dir()]
+    assert not [name for name in folders if not labels.fullmatch(name) and not (ROOT / name).is_dir()]
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_a_package_page_names_only_what_is_there(package):
+def test_a_package_page_is_short_and_names_each_subpackage_and_nothing_that_is_not_there(package):
     page = (ROOT / "docs" / "tour" / f"{package}.md").read_text(encoding="utf-8")
     modules = [name for name in re.findall(r"`([\w/]+\.py)`", page) if not list(_modules(package, name))]
     folders = [name for name in re.findall(r"`([\w/]+)/`", page) if not (ROOT / package / name).is_dir()]
     assert not modules + folders
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_a_package_page_names_each_subpackage(package):
-    page = (ROOT / "docs" / "tour" / f"{package}.md").read_text(encoding="utf-8")
     subpackages = [init.parent.name for init in (ROOT / package).glob("*/__init__.py")]
     assert subpackages
     assert not [name for name in subpackages if f"`{name}/`" not in page]
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_a_package_page_is_short(package):
-    assert len((ROOT / "docs" / "tour" / f"{package}.md").read_text(encoding="utf-8").split()) < 600
+    assert len(page.split()) < 600
 
 
 @cache

@@ -5,10 +5,12 @@ import hashlib
 import json
 import shutil
 from pathlib import Path
+from random import Random
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from grammars.draw.sample import sample
 from quarterturn.audit import plumbing
 from quarterturn.cli.auditing import plumb as verbs
 from vault.canonical import canonical
@@ -20,7 +22,10 @@ from vault.ledger.signatures.proof import Proof
 from vault.ledger.tree.merkle import MerkleTree, inclusion_proof, leaf_hash
 from vault.ledger.tree.tiles import entries_path, tile_path, unpack_entries
 from vault.ledger.write.append import LogWriter
+from vault.task import variant
+from vault.task.document import Task
 
+from ..shipped import shipped
 from ..vault.builders import RELEASE, VECTORS
 
 LOG = Signer("bench.example/log", Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
@@ -261,3 +266,52 @@ def test_a_folder_has_to_be_named(plumb) -> None:
     said = plumb("fsck")
     assert said.code == 2
     assert "name a folder of tiles" in said.err
+
+
+# -- variants ---------------------------------------------------------------------------------------------------------
+
+KEY = variant.task_key(b"test-master-key", "t-aaaaaaaaaaaaaaaa")
+
+
+@pytest.fixture(scope="module")
+def task() -> Task:
+    """Give a task of which each submitter is served a variant."""
+    document = sample(shipped("filesystem"), Random(4)).task
+    return Task.parse(document).keyed(variant.digest(KEY))
+
+
+def about(task, **changes):
+    document = {"task": task.document, "key": b64(KEY), "submitter": "acme", "month": "2026-12"}
+    return document | changes
+
+
+def test_the_values_are_those_that_the_submitter_was_served(task, plumb):
+    said = plumb("variant", about(task))
+    values = variant.assigned(KEY, "acme", "2026-12", task.free)
+    assert said.code == 0
+    assert json.loads(said.out) == {"ok": True, "values": values, "goal": task.filled(values).goal}
+
+
+def test_the_key_may_stand_as_a_release_has_it(task, plumb):
+    assert plumb("variant", about(task, key=KEY.hex())).out == plumb("variant", about(task)).out
+
+
+def test_another_key_than_the_one_committed_to_is_a_no_with_a_sentence(task, plumb):
+    said = plumb("variant", about(task, key=b64(bytes(32))))
+    assert said.code == 1
+    assert task.id in json.loads(said.out)["error"]
+
+
+def test_a_task_without_a_key_was_served_as_its_base_to_everybody(plumb):
+    plain = Task.parse(sample(shipped("filesystem"), Random(4)).task)
+    assert json.loads(plumb("variant", {"task": plain.document}).out)["goal"] == plain.base().goal
+
+
+def test_with_lines_each_document_gets_an_answer_and_a_bad_one_stops_nothing(task, plumb):
+    bad = about(task, month="2026")
+    said = plumb("variant", about(task), "{", bad, about(task, submitter="bolt"), {"task": 3}, options=("--lines",))
+    answers = [json.loads(line) for line in said.out.splitlines()]
+    assert said.code == 0
+    assert [answer["ok"] for answer in answers] == [True, False, False, True, False]
+    assert answers[0]["values"] != answers[3]["values"]
+    assert "YYYY-MM" in answers[2]["error"]

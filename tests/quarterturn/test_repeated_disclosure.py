@@ -13,18 +13,14 @@ from sqlmodel import col
 
 from quarterturn.app import Application
 from rotation.leaderboard import figures
-from sandbox.boxes.box import Program
 from sandbox.results.score import Figure, score
-from sandbox.runs.submission import Submission
 from sandbox.runs.tables import RunRow
 from vault.database import transaction
 
+from ..rotation.conftest import NamedBox, submission
+
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 ERROR = 0.05
-
-
-class Box:
-    name, official = "docker", True
 
 
 @pytest.fixture
@@ -42,8 +38,7 @@ def rate(house: Application) -> Callable[..., float]:
     """Score a run at a success rate, and give the rate that is disclosed."""
 
     def rate(value: float, submitter: str = "ada", *, month: str = "2026-12", track: str = "docker") -> float:
-        submitted = Submission("image", "agent", submitter, Program(), "sha256:" + "0" * 64)
-        number = house.runs.open(submitted, month=month, track=track, tasks=1, box=Box()).number
+        number = house.runs.open(submission(submitter), month=month, track=track, tasks=1, box=NamedBox()).number
         figure = Figure(value, 20, value - 1.96 * ERROR, value + 1.96 * ERROR)
         scores = dict.fromkeys(figures.KEPT, replace(score([]), success_rate=figure, attempted=20))
         record = house.runs.get(number)

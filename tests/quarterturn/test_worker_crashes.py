@@ -148,14 +148,14 @@ def crowd(house, tmp_path) -> Iterator[Crowd]:
 
 @pytest.mark.both_databases
 def test_no_run_is_lost_or_ended_twice_when_workers_are_killed(crowd):
-    crowd.submit(40)
+    crowd.submit(24)
     for _ in range(2):
         crowd.start()
-    for target in (8, 16, 24):
+    for target in (5, 10, 15):
         until(lambda: len(crowd.all_ended()) >= target, "the next to be ended")  # noqa: B023 - asked in this turn alone
         crowd.kill(len(crowd.workers) - 2)
         crowd.start()
-    crowd.nothing_is_lost_or_ended_twice(40)
+    crowd.nothing_is_lost_or_ended_twice(24)
 
 
 # -- PostgreSQL that goes away ------------------------------------------------------------------------------------
@@ -274,11 +274,11 @@ class TestPostgres:
         ],
     )
     def test_workers_go_on_after_the_database_was_restarted_amid_their_work(self, crowd, postgres, how):
-        crowd.submit(60)
+        crowd.submit(30)
         for _ in range(2):
             crowd.start(0.02)
-        until(lambda: len(crowd.all_ended()) >= 10, "some jobs that are ended")
+        until(lambda: len(crowd.all_ended()) >= 5, "some jobs that are ended")
         postgres.stop(how)
         until(lambda: all(map(crowd.troubles, range(2))), "the word of each that it is in trouble")
         postgres.start()
-        crowd.nothing_is_lost_or_ended_twice(60)
+        crowd.nothing_is_lost_or_ended_twice(30)

@@ -115,59 +115,50 @@ def at(seconds):
     return int(NOW.timestamp()) + seconds
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"iss": "https://other.example"},
-        {"iss": None},
-        {"aud": "another-client"},
-        {"aud": None},
-        {"aud": []},
-        {"aud": [MINE, "another-client"]},  # and nobody says for whom
-        {"aud": [MINE, "another-client"], "azp": "another-client"},
-        {"azp": "another-client"},
-        {"exp": at(-61)},
-        {"exp": None},
-        {"exp": "soon"},
-        {"exp": True},
-        {"nbf": at(61)},
-        {"iat": at(61)},
-        {"iat": None},
-        {"exp": at(DAY + 1)},  # cannot be revoked, and lasts
-        {"sub": None},
-        {"sub": 7},
-        {"groups": []},
-        {"groups": None},
-        {"groups": ["board"]},
-        {"groups": {"board admins": True}},
-    ],
-    ids=str,
-)
-def test_one_wrong_claim_is_enough(issuer, provider, wrong):
-    assert provider.caller(token(issuer)) is not None
-    try:
-        text = token(issuer, **wrong)
-    except TypeError:  # the library writes no such claim
-        text = jwt.api_jws.encode(
-            json.dumps(claims(issuer, **wrong)).encode(), KEYS["RS256"], "RS256", {"kid": "test-RS256"}
-        )
-    assert provider.caller(text) is None
+WRONG_CLAIMS = [
+    {"iss": "https://other.example"},
+    {"iss": None},
+    {"aud": "another-client"},
+    {"aud": None},
+    {"aud": []},
+    {"aud": [MINE, "another-client"]},  # and nobody says for whom
+    {"aud": [MINE, "another-client"], "azp": "another-client"},
+    {"azp": "another-client"},
+    {"exp": at(-61)},
+    {"exp": None},
+    {"exp": "soon"},
+    {"exp": True},
+    {"nbf": at(61)},
+    {"iat": at(61)},
+    {"iat": None},
+    {"exp": at(DAY + 1)},  # cannot be revoked, and lasts
+    {"sub": None},
+    {"sub": 7},
+    {"groups": []},
+    {"groups": None},
+    {"groups": ["board"]},
+    {"groups": {"board admins": True}},
+]
+RIGHT_CLAIMS = [
+    {"aud": [MINE]},
+    {"aud": [MINE, "b"], "azp": MINE},
+    {"azp": MINE},
+    {"nbf": at(59)},
+    {"exp": at(-59)},
+    {"exp": at(DAY)},
+]
 
 
-@pytest.mark.parametrize(
-    "right",
-    [
-        {"aud": [MINE]},
-        {"aud": [MINE, "b"], "azp": MINE},
-        {"azp": MINE},
-        {"nbf": at(59)},
-        {"exp": at(-59)},
-        {"exp": at(DAY)},
-    ],
-    ids=str,
-)
-def test_a_token_as_the_specification_allows_is_accepted(issuer, provider, right):
-    assert provider.caller(token(issuer, **right)) is not None
+def test_one_wrong_claim_is_enough_and_what_the_specification_allows_is_accepted(issuer, provider):
+    for right in ({}, *RIGHT_CLAIMS):
+        assert provider.caller(token(issuer, **right)) is not None, right
+    for wrong in WRONG_CLAIMS:
+        try:
+            text = token(issuer, **wrong)
+        except TypeError:  # the library writes no such claim
+            body = json.dumps(claims(issuer, **wrong)).encode()
+            text = jwt.api_jws.encode(body, KEYS["RS256"], "RS256", {"kid": "test-RS256"})
+        assert provider.caller(text) is None, wrong
 
 
 def encoded(value):

@@ -151,17 +151,3 @@ def test_for_people_the_token_is_all_of_standard_output(say, home):
     said = say("token", "create", "ada", "--role", "auditor", "--home", home)
     assert tokens.well_formed(said.out.strip())
     assert "auditor: findings:read" in said.err
-
-
-def test_an_unknown_role_is_named(say, home):
-    said = say("token", "create", "ada", "--role", "king", "--home", home)
-    assert said.code == 2
-    assert "king" in said.sentence
-
-
-def test_linking_through_the_command_line(say, home):
-    for name in ("ada", "countess"):
-        say("token", "create", name, "--role", "submitter", "--home", home)
-    assert say("token", "link", "countess", "ada", "--home", home).code == 0
-    assert {one["party"] for one in say("token", "list", "--home", home, "--json").data} == {"ada"}
-    assert say("token", "link", "nobody", "ada", "--home", home).code == 3

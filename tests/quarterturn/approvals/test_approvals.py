@@ -32,6 +32,7 @@ from vault.task.lifecycle import TaskState
 
 from ...ssh_keys import LOCKED, make_ssh_key
 from ..children import Child, Gate
+from ..conftest import Clock
 
 KEYS = {name: Ed25519PrivateKey.from_private_bytes(f"test-{name}".encode().ljust(32)) for name in ("ada", "bob", "cyd")}
 STRANGER = Ed25519PrivateKey.from_private_bytes(b"test-eve".ljust(32))
@@ -39,16 +40,6 @@ ACTIONS = ("activate", "export", "policy", "withdraw")
 FIRST = Month.parse("2026-11")
 START = datetime(2026, 12, 1, 9, tzinfo=UTC)
 EXPORT = ("export", "task t-x", {"state": "live"})
-
-
-class Time:
-    """A clock that stands where it is set."""
-
-    def __init__(self, now: datetime) -> None:
-        self.now = now
-
-    def __call__(self) -> datetime:
-        return self.now
 
 
 def lines(*names: str) -> dict[str, str]:
@@ -72,7 +63,7 @@ def opened():
     houses = []
 
     def give(home: Path, time: Callable[[], datetime] | None = None) -> Application:
-        houses.append(Application(home, None, time or Time(START)))
+        houses.append(Application(home, None, time or Clock(START)))
         return houses[-1]
 
     yield give
@@ -146,17 +137,16 @@ def test_a_signature_for_one_action_is_worth_nothing_for_another(house, what):
             house.approvals.sign(other.id, sshsig.sign(one.body, NAMESPACE, KEYS[name]))
 
 
-@pytest.mark.parametrize("how", ["namespace", "stranger", "bytes", "armour"])
-def test_a_signature_that_says_something_else_is_not_kept(house, how):
+def test_a_signature_that_says_something_else_is_not_kept(house):
     one = asked(house)
-    wrong = {
-        "namespace": sshsig.sign(one.body, "file", KEYS["ada"]),
-        "stranger": sshsig.sign(one.body, NAMESPACE, STRANGER),
-        "bytes": sshsig.sign(one.body + b"\n", NAMESPACE, KEYS["ada"]),
-        "armour": "ssh-ed25519 AAAA",
-    }
-    with pytest.raises(NotAllowed, match="nothing was kept"):
-        house.approvals.sign(one.id, wrong[how])
+    for wrong in (
+        sshsig.sign(one.body, "file", KEYS["ada"]),
+        sshsig.sign(one.body, NAMESPACE, STRANGER),
+        sshsig.sign(one.body + b"\n", NAMESPACE, KEYS["ada"]),
+        "ssh-ed25519 AAAA",
+    ):
+        with pytest.raises(NotAllowed, match="nothing was kept"):
+            house.approvals.sign(one.id, wrong)
     assert house.approvals.request(one.id).signed_by == ()
 
 
@@ -181,7 +171,7 @@ def test_a_signed_request_cannot_be_made_to_stand_for_something_else(house):
 
 
 def test_a_request_expires(home, opened):
-    time = Time(START)
+    time = Clock(START)
     house = opened(guard(home, "ada", "bob"), time)
     one = asked(house)
     sign(house, one, "ada", "bob")
@@ -318,7 +308,7 @@ def test_a_turn_waits_with_nothing_begun_and_then_goes(stocked, opened, say):
 
 
 def test_an_interrupted_turn_is_resumed_under_the_same_signatures(stocked, opened, monkeypatch):
-    time = Time(START)
+    time = Clock(START)
     house = opened(guard(stocked, "ada", "bob"), time)
     with pytest.raises(Unapproved):
         house.rotation.run(FIRST)
@@ -355,7 +345,7 @@ def test_a_choice_that_became_another_one_is_asked_for_again(stocked, opened, st
 
 @pytest.mark.slow
 def test_the_clock_says_that_it_waits_and_turns_once_they_have_signed(stocked, opened):
-    house = opened(guard(stocked, "ada", "bob"), Time(START))
+    house = opened(guard(stocked, "ada", "bob"), Clock(START))
     house.monthly_clock.look()
     (notice,) = house.outbox.posted()
     (one,) = house.approvals.requests()

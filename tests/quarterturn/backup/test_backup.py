@@ -8,6 +8,7 @@ import shutil
 import signal
 import sqlite3
 import stat
+import tempfile
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -16,12 +17,10 @@ import pytest
 from sqlalchemy import func, select
 
 from quarterturn.app import Application
-from quarterturn.backup import backup as backup_module
-from quarterturn.backup import rows
 from quarterturn.backup.backup import MANIFEST
 from quarterturn.backup.restore import restore
 from quarterturn.cli.setup.backup import restored_lines
-from quarterturn.errors import Malformed, NotFound, Refused, Unavailable
+from quarterturn.errors import Malformed, NotFound, Refused
 from quarterturn.home.home import create
 from quarterturn.migrations.scripts.metadata import METADATA
 from quarterturn.settings import BenchmarkSettings, Settings
@@ -31,6 +30,7 @@ from vault.errors import Refused as Unsigned
 from vault.ledger.audit import verify
 
 from ..children import Child, Gate
+from ..conftest import copy_of
 from ..leaves import committed
 
 pytestmark = pytest.mark.slow
@@ -185,7 +185,7 @@ def test_keys_are_backed_up_only_if_asked_and_only_under_a_passphrase(live, tmp_
     home = tmp_path / "locked"
     create(home, Settings(benchmark=BenchmarkSettings(first_month="2026-12")), b"test-phrase")
     opened(home).backups.write(tmp_path / "copy", with_keys=True)  # which takes no passphrase
-    for name in ("ring.json", "log.key", "endpoint.key"):
+    for name in ("ring.json", "log.key", "endpoint.key", "month.key"):
         assert (tmp_path / "copy" / "keys" / name).read_bytes() == (home / "keys" / name).read_bytes()
     restore(tmp_path / "copy", tmp_path / "new", None, None)
     new = Application(tmp_path / "new", b"test-phrase")
@@ -200,32 +200,6 @@ def test_a_backup_goes_to_a_new_folder_outside_of_the_home(live, tmp_path, opene
             opened(live).backups.write(place, with_keys=False)
 
 
-def test_a_backup_that_breaks_off_leaves_nothing(live, tmp_path, opened, monkeypatch):
-    def full(*_: object) -> str:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(rows, "take", full)
-    with pytest.raises(Unavailable, match="No space left on device; nothing is there"):
-        opened(live).backups.write(tmp_path / "copies" / "one", with_keys=False)
-    assert list((tmp_path / "copies").iterdir()) == []
-
-
-def test_a_backup_whose_name_may_not_be_on_the_disk_is_not_there(live, tmp_path, opened, monkeypatch):
-    real, home = backup_module.sync_folder, opened(live)
-
-    def failing(folder: Path) -> None:
-        if folder == tmp_path / "copies" and (folder / "one").exists():
-            raise OSError(5, "Input/output error")
-        real(folder)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(backup_module, "sync_folder", failing)
-        with pytest.raises(Unavailable, match="Input/output error; nothing is there"):
-            home.backups.write(tmp_path / "copies" / "one", with_keys=False)
-    assert list((tmp_path / "copies").iterdir()) == []
-    home.backups.write(tmp_path / "copies" / "one", with_keys=False)
-
-
 def test_leftovers_of_a_killed_backup_are_removed_by_the_next_one_of_its_name(live, tmp_path, opened):
     left, others = tmp_path / f".copy.{'ab' * 8}", tmp_path / f".copy-2.{'ab' * 8}"
     for folder in (left, others):
@@ -236,10 +210,19 @@ def test_leftovers_of_a_killed_backup_are_removed_by_the_next_one_of_its_name(li
     assert (others / "rows.db").exists()
 
 
+@pytest.fixture(scope="module")
+def backed_up(templates, memory) -> Path:
+    """Back a live home up once; `live` is another copy of it."""
+    folder = Path(tempfile.mkdtemp(dir=memory))
+    with closing(Application(copy_of(templates, "live", folder / "home", tasks=5, live=True), None)) as house:
+        house.backups.write(folder / "copy", with_keys=False)
+    return folder / "copy"
+
+
 @pytest.fixture
-def copy_of_live(live, tmp_path, opened) -> Path:
-    opened(live).backups.write(tmp_path / "copy", with_keys=False)
-    return tmp_path / "copy"
+def copy_of_live(backed_up, live, tmp_path) -> Path:
+    """Give a backup of the home `live`."""
+    return Path(shutil.copytree(backed_up, tmp_path / "copy"))
 
 
 def change(path: Path) -> None:

@@ -45,12 +45,12 @@ def test_versions_of_an_image_are_one_agent_and_have_one_name(house):
     assert house.display_names.of("countess") == []
 
 
-@pytest.mark.parametrize("name", ["Falcon", "FALCON", "fal-con", "Fa1con", "Falc0n"])
-def test_nobody_takes_a_name_that_somebody_has_or_one_that_looks_like_it(house, name):
+def test_nobody_takes_a_name_that_somebody_has_or_one_that_looks_like_it(house):
     house.display_names.choose("ada", "mine", "Falcon")
-    for account, agent in (("bob", "mine"), ("ada", "other")):
-        with pytest.raises(NameTaken):
-            house.display_names.choose(account, agent, name)
+    for name in ("Falcon", "FALCON", "fal-con", "Fa1con", "Falc0n"):
+        for account, agent in (("bob", "mine"), ("ada", "other")):
+            with pytest.raises(NameTaken):
+                house.display_names.choose(account, agent, name)
     assert house.display_names.shown() == {("ada", "mine"): "Falcon"}
 
 
@@ -91,13 +91,10 @@ def test_a_removed_name_is_nobodys_and_its_owner_may_choose_another(house):
         house.display_names.remove("ada", "mine", by="mara")
 
 
-@pytest.mark.parametrize("name", ["bob", "B.o.b", "B0B", "Countess"])
-def test_nobody_takes_the_name_of_another_account(house, name):
-    with pytest.raises(NameTaken):
-        house.display_names.choose("ada", "mine", name)
-
-
-def test_an_account_may_have_its_own_name_shown(house):
+def test_nobody_takes_the_name_of_another_account_and_anybody_their_own(house):
+    for name in ("bob", "B.o.b", "B0B", "Countess"):
+        with pytest.raises(NameTaken):
+            house.display_names.choose("ada", "mine", name)
     assert house.display_names.choose("ada", "mine", "Ada").display_name == "Ada"
 
 

@@ -84,24 +84,6 @@ def test_the_page_on_detection_shows_a_command_and_a_line_that_work(
     assert {line["case"] for line in lines} == {"autumn"}, "one run of one task says nothing"
 
 
-def test_a_broken_case_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    good, bad = case(tmp_path / "good.jsonl", 1), tmp_path / "bad.jsonl"
-    bad.write_text("{}\n")
-    assert run(["watch", "scan", str(good), str(bad), "--out", str(tmp_path / "flags")]) == 2
-    assert "bad.jsonl, line 1" in capsys.readouterr().err
-    assert not (tmp_path / "flags").exists()
-
-
-@pytest.mark.parametrize("missing", ["gone.jsonl", "gone", "good.jsonl/x"])
-def test_a_file_that_is_not_there_is_named_and_leaves_no_file(
-    missing: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    good = case(tmp_path / "good.jsonl", 1)
-    assert run(["watch", "scan", str(good), str(tmp_path / missing), "--out", str(tmp_path / "flags")]) == 2
-    assert f"{tmp_path / missing}: cannot be read" in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["good.jsonl"]
-
-
 def test_the_order_of_lines_and_what_comes_later_change_no_line(tmp_path: Path) -> None:
     whole = case(tmp_path / "whole.jsonl", 3, last=4)
     lines = whole.read_text().splitlines(keepends=True)
@@ -131,17 +113,20 @@ def test_processes_give_the_bytes_that_one_gives(tmp_path: Path, monkeypatch: py
     assert found[0] == found[1]
 
 
-def test_the_flags_are_never_written_over_a_case_or_a_folder(
+def test_what_cannot_be_scanned_or_written_is_named_and_leaves_every_file_as_it_was(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one = case(tmp_path / "one.jsonl", 1)
-    before = one.read_bytes()
-    assert run(["watch", "scan", str(one), "--out", str(one)]) == 2
-    assert one.read_bytes() == before
-    assert run(["watch", "scan", str(one), "--out", str(tmp_path)]) == 2
-    assert "name a file with --out" in capsys.readouterr().err
-
-
-def test_two_cases_of_one_name_are_refused(tmp_path: Path) -> None:
-    one = str(case(tmp_path / "one.jsonl", 1))
-    assert run(["watch", "scan", one, one, "--out", str(tmp_path / "flags")]) == 2
+    good, bad, flags = case(tmp_path / "good.jsonl", 1), tmp_path / "bad.jsonl", tmp_path / "flags"
+    bad.write_text("{}\n")
+    before = {path.name: path.read_bytes() for path in (good, bad)}
+    gone = [tmp_path / name for name in ("gone.jsonl", "gone", "good.jsonl/x")]
+    for cases, out, sentence in (
+        ([good, bad], flags, "bad.jsonl, line 1"),
+        *(([good, path], flags, f"{path}: cannot be read") for path in gone),
+        ([good, good], flags, ""),
+        ([good], good, ""),
+        ([good], tmp_path, "name a file with --out"),
+    ):
+        assert run(["watch", "scan", *map(str, cases), "--out", str(out)]) == 2
+        assert sentence in capsys.readouterr().err
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

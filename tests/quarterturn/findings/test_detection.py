@@ -40,6 +40,7 @@ def test_findings_that_want_attention_are_listed_and_too_few_peers_are_reported(
 
 
 def test_a_person_says_what_a_finding_is_and_why(say, flagged):
+    assert "1 finding waits for a review" in say("turn", "status", "--home", flagged).out
     words = ("watch", "review", 1, "explained", "--home", flagged, "--as", "grace")
     assert say(*words).code == 2, "without a reason"
     said = say(*words, "--note", "a public fork of their own", "--json").data
@@ -48,10 +49,6 @@ def test_a_person_says_what_a_finding_is_and_why(say, flagged):
     assert "wait for a review" not in say("turn", "status", "--home", flagged).out
     assert say("watch", "review", 99, "open", "--home", flagged, "--as", "grace").code == 3
     assert say("watch", "review", 1, "guilty", "--home", flagged, "--as", "grace").code == 2
-
-
-def test_the_status_says_how_many_wait(say, flagged):
-    assert "1 finding waits for a review" in say("turn", "status", "--home", flagged).out
 
 
 def test_a_failed_scan_stops_no_turn_and_is_shown_to_maintainers(say, live, monkeypatch):

@@ -81,7 +81,8 @@ def test_findings_of_both_months_are_rows(say, months):
     assert {one["subject"] for one in data["findings"] if one["kind"] == "leak"} == set(PEERS)
 
 
-def test_the_report_is_one_file_and_its_figures_another(say, months, tmp_path):
+def test_the_report_is_one_file_and_its_figures_another_and_nothing_else_is_changed(say, months, tmp_path):
+    before = say("watch", "list", "--all", "--home", months, "--json").data
     html, figures = tmp_path / "out" / "january.html", tmp_path / "january.json"
     words = ("watch", "report", "--month", "2027-01", "--html", html, "--figures", figures, "--home", months)
     said = say(*words, "--json")
@@ -95,41 +96,24 @@ def test_the_report_is_one_file_and_its_figures_another(say, months, tmp_path):
     kept = {(one["kind"], one["subject"]) for one in say("watch", "list", "--home", months, "--json").data["findings"]}
     assert {(one["kind"], one["subject"]) for one in document["findings"]} == kept
     assert all(one["number"] for one in document["findings"]), "the last look found the same"
+    for words_of_tasks in ("Make the folder", "number-", "success_predicate"):
+        assert words_of_tasks not in page + figures.read_text(encoding="utf-8")
+    assert say("watch", "list", "--all", "--home", months, "--json").data == before
+    assert "report on 2027-01" in say("access", "log", "--home", months).out
 
 
-def test_no_words_of_a_task_are_in_it(say, months, tmp_path):
-    html, figures = tmp_path / "r.html", tmp_path / "r.json"
-    say("watch", "report", "--month", "2027-01", "--html", html, "--figures", figures, "--home", months)
-    for text in (html.read_text(encoding="utf-8"), figures.read_text(encoding="utf-8")):
-        assert "Make the folder" not in text
-        assert "number-" not in text
-        assert "success_predicate" not in text
-
-
-def test_a_file_that_is_there_is_not_written_over(say, months, tmp_path):
-    html, figures = tmp_path / "r.html", tmp_path / "r.json"
-    figures.write_text("mine")
-    words = ("watch", "report", "--month", "2027-01", "--html", html, "--figures", figures, "--home", months)
-    said = say(*words)
-    assert said.code == 8, said.err
-    assert "is there already" in said.sentence
-    assert figures.read_text() == "mine"
-    assert not html.exists()
-
-
-def test_page_and_figures_cannot_be_one_file(say, months, tmp_path):
-    html = tmp_path / "r.html"
-    said = say("watch", "report", "--month", "2027-01", "--html", html, "--figures", html, "--home", months)
-    assert said.code == 2
-    assert not html.exists()
-
-
-@pytest.mark.parametrize(("month", "code"), [("january", 2), ("2027-13", 2), ("2027-05", 3), ("2020-01", 3)])
-def test_a_month_that_is_none_or_has_no_run_is_said(say, months, tmp_path, month, code):
-    said = say("watch", "report", "--month", month, "--html", tmp_path / "r.html", "--home", months)
-    assert said.code == code
-    assert month in said.sentence
-    assert not (tmp_path / "r.html").exists()
+def test_a_report_that_cannot_be_written_is_refused_and_writes_nothing(say, months, tmp_path):
+    html, mine = tmp_path / "r.html", tmp_path / "r.json"
+    mine.write_text("mine")
+    for month, figures, code, sentence in (
+        ("2027-01", ("--figures", mine), 8, "is there already"),
+        ("2027-01", ("--figures", html), 2, ""),
+        ("january", (), 2, "january"),
+        ("2027-05", (), 3, "2027-05"),
+    ):
+        said = say("watch", "report", "--month", month, "--html", html, *figures, "--home", months)
+        assert (said.code, sentence in said.sentence) == (code, True), said.err
+    assert (mine.read_text(), html.exists()) == ("mine", False)
 
 
 def test_a_month_without_a_settled_verdict_is_said(say, tmp_path):
@@ -141,13 +125,6 @@ def test_a_month_without_a_settled_verdict_is_said(say, tmp_path):
     assert said.code == 3
     assert "no result of 2026-12 has a settled verdict" in said.sentence
     assert say("leaderboard", "--linked", "--month", "2026-12", "--home", tmp_path / "home").code == 0
-
-
-def test_a_report_changes_nothing_but_the_access_log(say, months, tmp_path):
-    before = say("watch", "list", "--all", "--home", months, "--json").data
-    say("watch", "report", "--month", "2027-01", "--html", tmp_path / "r.html", "--home", months)
-    assert say("watch", "list", "--all", "--home", months, "--json").data == before
-    assert "report on 2027-01" in say("access", "log", "--home", months).out
 
 
 def test_the_first_month_has_a_report_without_tests(say, months, tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import shutil
 from dataclasses import replace
@@ -130,24 +129,6 @@ def test_an_accusation_is_published_and_anybody_checks_it(home, say, evidence, t
     assert given in checked(say(*audit), 0).out
     alone = say("audit", release, "--key", key, "--json").data["steps"][13]
     assert alone["proved"] == f"the evidence holds (documents: 1). {own}", "what a release carries is checked"
-
-
-def test_a_forged_file_and_a_release_of_another_cohort_are_refused(home, say, evidence, tmp_path):
-    file = tmp_path / "evidence.json"
-    release, key = turned(home), home / "public" / "log.vkey"
-    evidence(1, "--run", 1, "--out", file)
-    audit = ("audit", release, "--key", key, "--evidence", file)
-    forged = file.read_text().replace('"answer":"done"', '"answer":"I knew it"')
-    file.write_text(forged)
-    report = checked(say(*audit, "--json"), 1).data
-    step = report["steps"][13]
-    assert (report["answer"], report["ok"], report["failed"]) == ("no", False, 14)
-    assert step["detail"].endswith("the evidence does not hold: its transcript commitment differs")
-    assert step["evidence"]["expected"] == json.loads(forged)["result"]["transcript"]
-    file.write_text("no evidence\n")
-    assert "is not JSON" in checked(say(*audit), 1).out
-    (release / "tasks.jsonl").write_text("{}\n")
-    assert "14. evidence: not reached" in checked(say(*audit), 1).out
 
 
 def test_what_cannot_be_done_is_said(home, say, evidence, tmp_path):

@@ -9,7 +9,6 @@ from quarterturn.app import Application
 from quarterturn.errors import Refused
 from quarterturn.public_view import dev_set
 from rotation.generation.grammars import shipped_grammars
-from rotation.month.sets import DEMO, SETS
 
 from ...rotation.month.test_set_file import OWN, of
 from ..guides import GuideShell, blocks, commands
@@ -96,11 +95,6 @@ def test_set_check_says_how_many_tasks_are_of_each_kind_and_what_cannot_be_had(t
     file.write_text(text.replace('category = "recovery"', 'category = "recovery"\nconditional = 1'))
     refused = say("set", "check", file)
     assert (refused.code, "hard recovery tasks that are conditional of 1 servers" in refused.sentence) == (8, True)
-
-
-def test_the_shipped_sets_are_listed_and_shown(say):
-    assert [row["name"] for row in say("set", "list", "--json").data] == sorted(SETS)
-    assert say("set", "show", "demo").out.strip() == DEMO.text.strip()
 
 
 def test_the_guide_works_line_by_line(tmp_path, say, monkeypatch):

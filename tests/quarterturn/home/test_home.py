@@ -6,23 +6,18 @@ import os
 import stat
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 
 from quarterturn import migrations
 from quarterturn.app import Application
-from quarterturn.errors import NotFound, Refused
-from quarterturn.home import home as homes
+from quarterturn.errors import Refused
 from quarterturn.home.home import create
 from quarterturn.home.paths import HomePaths
 from quarterturn.settings import BenchmarkSettings, DatabaseSettings, Settings
 from rotation.month.sets import MCPBENCH
 from vault.errors import Locked
-from vault.errors import Refused as Taken
-from vault.keys import private_files, signing
-from vault.keys.ring import FileKeyRing
 
 pytestmark = pytest.mark.slow
 
@@ -51,40 +46,6 @@ def test_a_home_is_made_and_open_to_nobody_else(tmp_path):
     assert folder.joinpath("public/log.vkey").read_text().startswith("quarterturn.example/log+")
 
 
-STEPS = [
-    (FileKeyRing, "create"),
-    (signing, "store"),
-    (homes, "open_engine"),
-    (migrations, "upgrade"),
-    (private_files, "create"),
-]
-
-
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize(("place", "step"), STEPS, ids=[step for _, step in STEPS])
-def test_a_half_made_home_is_resumed(place, step, after, tmp_path, monkeypatch):
-    real = getattr(place, step)
-
-    def killed(*arguments, **named):
-        if after:
-            real(*arguments, **named)
-        raise KeyboardInterrupt
-
-    folder = tmp_path / "home"
-    with monkeypatch.context() as patched:
-        patched.setattr(place, step, killed)
-        with pytest.raises(KeyboardInterrupt):
-            create(folder, CHOSEN, None)
-    if (folder / "quarterturn.toml").exists():
-        with pytest.raises(Refused, match="is a home already"):
-            create(folder, CHOSEN, None)
-    else:
-        with pytest.raises(NotFound, match="make one with `quarterturn init"):
-            Application(folder, None)
-        create(folder, CHOSEN, None)
-    assert usable(folder)
-
-
 def test_what_was_begun_with_one_passphrase_is_not_resumed_with_another(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(migrations, "upgrade", lambda _: 1 / 0)
@@ -94,13 +55,6 @@ def test_what_was_begun_with_one_passphrase_is_not_resumed_with_another(tmp_path
         create(tmp_path / "home", CHOSEN, b"two")
 
 
-def test_a_file_half_written_by_a_crash_is_in_nobodys_way(tmp_path):
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / ".quarterturn.toml.0123").write_text("[bench")
-    create(tmp_path / "home", CHOSEN, None)
-    assert usable(tmp_path / "home")
-
-
 def test_a_home_is_never_made_over_something_else(tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(Refused, match=r"holds other things already \(thesis\.txt\)"):
@@ -108,28 +62,6 @@ def test_a_home_is_never_made_over_something_else(tmp_path):
     with pytest.raises(Refused, match="is not a folder"):
         create(tmp_path / "thesis.txt", CHOSEN, None)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
-
-
-def test_of_two_processes_that_make_the_same_home_one_wins(tmp_path):
-    outcomes = []
-
-    def making() -> None:
-        try:
-            create(tmp_path / "home", CHOSEN, None)
-            outcomes.append("made")
-        except (Refused, Taken):
-            outcomes.append("refused")
-
-    threads = [threading.Thread(target=making) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(outcomes) == 4
-    assert outcomes.count("made") <= 1
-    if "made" not in outcomes:  # each found something of another's; the next process finishes
-        create(tmp_path / "home", CHOSEN, None)
-    assert usable(tmp_path / "home")
 
 
 def test_places_know_where_the_database_is(tmp_path):

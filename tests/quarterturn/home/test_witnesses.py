@@ -23,8 +23,6 @@ from quarterturn.http.responses.listening import Listening
 from quarterturn.http.routes.witness import create
 from quarterturn.settings import LedgerSettings, dump, load
 from rotation.calendar import Month
-from sandbox.boxes.box import Program
-from sandbox.runs.submission import Submission
 from vault.errors import Locked, Refused, Unavailable
 from vault.errors import Malformed as NoKey
 from vault.keys import witness_keys
@@ -36,6 +34,7 @@ from vault.ledger.write.cosigning import Witnesses
 from vault.ledger.write.witness import MAX_BODY, SIZE, LocalWitness
 
 from ...patience import PATIENCE
+from ...rotation.conftest import NamedBox, submission
 from ..leaves import committed
 
 LOG = Signer("test.example/log", Ed25519PrivateKey.from_private_bytes(bytes(32)))
@@ -156,26 +155,21 @@ def test_a_home_goes_on_with_two_of_three_and_waits_with_one(say: Callable, witn
     assert not Application(forked, None).vault.records("live")
 
 
-class Docker:
-    name, official = "docker", True
-
-
 @pytest.mark.slow
 def test_a_run_is_opened_and_closed_under_cosigned_heads_only(witnessed: tuple) -> None:
     home, served = witnessed
     house = Application(home, None)
     house.rotation.run(Month.parse("2026-11"))
-    submitted = Submission("image", "one", "one", Program(image="one"), "sha256:" + "0" * 64)
     served["ada"].stop()
     served["bob"].stop()
     before = house.writer.size
     house.ledger.record("test/one", committed(1))
     with pytest.raises(Unavailable, match="ada does not answer"):
-        house.official.open(submitted, Docker())
+        house.official.open(submission("one"), NamedBox())
     assert not house.runs.list()
     assert house.ledger.published.size == before
     served["bob"].start()
-    run = house.official.open(submitted, Docker())
+    run = house.official.open(submission("one"), NamedBox())
     statement = Statement.parse(house.ledger.leaf(house.ledger.find(f"run-open/{run.record.number}") or 0), "it")
     size = statement.predicate["checkpoint"]["size"]
     policy, _ = opened(home)

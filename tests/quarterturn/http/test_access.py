@@ -71,14 +71,12 @@ def test_a_token_of_fewer_scopes_opens_less(site):
     assert site.get("/quota", "narrow").status_code == 403
 
 
-@pytest.mark.parametrize(
-    "header",
-    ["", "Bearer", "Bearer ", "Basic {}", "bearer {} x", "Bearer qt_", "{}", "Bearer {}x"],
-)
-def test_a_bad_token_is_nobody(site, problem, header):
-    said = site.get("/quota", headers={"authorization": header.format(site.tokens["submitter"])})
-    assert (said.status_code, problem(said)) == (401, "unauthenticated")
-    assert said.headers["www-authenticate"].startswith("Bearer")
+def test_a_bad_token_is_nobody(site, problem):
+    assert "no Authorization header" in site.get("/quota").json()["detail"]
+    for header in ("", "Bearer", "Bearer ", "Basic {}", "bearer {} x", "Bearer qt_", "{}", "Bearer {}x"):
+        said = site.get("/quota", headers={"authorization": header.format(site.tokens["submitter"])})
+        assert (said.status_code, problem(said)) == (401, "unauthenticated"), header
+        assert said.headers["www-authenticate"].startswith("Bearer")
 
 
 def test_revoked_expired_and_unknown_tokens_get_the_same_answer(site, problem):

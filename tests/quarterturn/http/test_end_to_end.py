@@ -15,7 +15,7 @@ import pytest
 
 from quarterturn.runs import hosted_endpoint
 from quarterturn.runs.hosted_endpoint import Hosting
-from quarterturn.settings import FrozenAgentSettings, RunSettings
+from quarterturn.settings import RunSettings
 from rotation.leaderboard import figures
 from sandbox.runs.store import RunState
 
@@ -63,27 +63,6 @@ def test_an_image_goes_from_a_request_to_the_leaderboard(playable, serve):
     assert {part: line[part] for part in figures.PARTS} == end["figures"]
     assert (line["whole"]["attempted"], line["whole"]["unknown"]) == (8, 0)
     assert site.house.ledger.find(f"score/{end['run']}") is not None
-
-
-@pytest.mark.engine
-@pytest.mark.slow
-def test_a_frozen_agent_is_played_without_being_asked_for(playable, serve):
-    shown = subprocess.run(
-        ["docker", "image", "inspect", "--format", "{{.Id}}", IMAGE], check=True, capture_output=True
-    )
-    frozen = FrozenAgentSettings(image=shown.stdout.decode().strip())
-    with serve(playable, workers=1, limits=UNHURRIED) as site:
-        changed = {"run": RunSettings(workers=2), "frozen_agents": {"rulebook-1": frozen}}
-        site.house.settings = site.house.settings.model_copy(update=changed)
-        site.house.monthly_clock.look()
-        (made,) = site.house.submissions.of("rulebook-1")
-        site.account("rulebook-1")  # an account like any other: who has a token of it sees what it submitted
-        end = ended(site, made.id, "rulebook-1")
-        assert (end["state"], end["failure"]) == ("done", None)
-        line = leaderboard(site)[end["run"]]
-        assert (line["submitter"], line["track"], line["whole"]["attempted"]) == ("rulebook-1", "docker", 8)
-        submitters = {served.submitter for served in site.house.exposures.servings()}
-    assert submitters == {"rulebook-1"}
 
 
 @contextmanager

@@ -9,11 +9,15 @@ import pytest
 from quarterturn.http.responses.middleware import SECURITY
 from vault.ledger import browser
 
+from .published import published
+
+__all__ = ["published"]
+
 pytestmark = pytest.mark.slow
 
 
-def test_only_the_explorers_own_script_runs_and_it_reaches_this_service_alone(turned):
-    said = turned.get("/explorer")
+def test_only_the_explorers_own_script_runs_and_it_reaches_this_service_alone(published):
+    said = published.get("/explorer")
     have = dict(one.split(" ", 1) for one in said.headers["content-security-policy"].split("; "))
     strict = dict(one.split(" ", 1) for one in SECURITY["content-security-policy"].split("; "))
     assert have | strict == have | {"form-action": "'none'"}
@@ -23,13 +27,13 @@ def test_only_the_explorers_own_script_runs_and_it_reaches_this_service_alone(tu
         "style-src": "'self'",
     }
     assert said.text.count("<script") == 1
-    assert turned.get("/static/explorer.js").content == browser.explorer()
-    assert turned.get("/static/explorer.js").headers["content-type"] == "text/javascript; charset=utf-8"
+    assert published.get("/static/explorer.js").content == browser.explorer()
+    assert published.get("/static/explorer.js").headers["content-type"] == "text/javascript; charset=utf-8"
 
 
-def test_the_page_knows_the_logs_key_and_names_every_release(turned):
-    text = turned.get("/explorer").text
-    assert f'value="{turned.house.places.log_vkey.read_text().strip()}"' in text
+def test_the_page_knows_the_logs_key_and_names_every_release(published):
+    text = published.get("/explorer").text
+    assert f'value="{published.house.places.log_vkey.read_text().strip()}"' in text
     assert 'href="/release/Historical-2026-12"' in text
 
 
@@ -37,14 +41,14 @@ def test_before_the_first_release_it_says_so(site):
     assert "Nothing has been released yet." in site.get("/explorer").text
 
 
-def test_the_page_to_take_away_is_the_one_of_the_release_and_is_never_run_here(turned):
-    said = turned.get("/verify.html")
+def test_the_page_to_take_away_is_the_one_of_the_release_and_is_never_run_here(published):
+    said = published.get("/verify.html")
     assert said.content == browser.page()
     assert said.headers["content-disposition"] == 'attachment; filename="verify.html"'
-    released = turned.get("/releases/Historical-2026-12/files/verify.html")
+    released = published.get("/releases/Historical-2026-12/files/verify.html")
     assert released.content == said.content
     assert released.headers["content-type"] == "application/octet-stream"
     for one in (said, released):
         assert one.headers["content-security-policy"] == SECURITY["content-security-policy"]
-    listed = turned.get("/releases/Historical-2026-12").json()["manifest"]["files"]["verify.html"]
+    listed = published.get("/releases/Historical-2026-12").json()["manifest"]["files"]["verify.html"]
     assert listed == {"bytes": len(said.content), "sha256": hashlib.sha256(said.content).hexdigest()}

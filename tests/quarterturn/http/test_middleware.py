@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 
 import pytest
@@ -51,6 +52,8 @@ def test_a_rate_limited_client_waits_and_was_warned_before(live, serve, elsewher
         said = client.get("/healthz")
         assert (said.status_code, problem(said), said.headers["retry-after"]) == (429, "rate", "60")
         assert said.headers["ratelimit-policy"] == '"requests";q=3;w=60'
+        limit = {"name": "requests", "value": 3, "unit": "requests a minute", "retry_after": 60}
+        assert said.json()["limit"] == limit
         assert elsewhere(site).get("/healthz").status_code == 200
 
 
@@ -77,12 +80,10 @@ def test_a_token_asks_as_seldom_from_many_addresses_as_from_one(live, serve, els
         assert ask("bob").status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("who", "code"), [(None, "unauthenticated"), ("auditor", "forbidden"), ("submitter", "malformed")]
-)
-def test_authentication_comes_before_validation(site, problem, who, code):
-    said = site.ask("POST", "/submissions", who, content=b"{", headers={"content-type": "application/json"})
-    assert problem(said) == code
+def test_authentication_comes_before_validation(site, problem):
+    for who, code in ((None, "unauthenticated"), ("auditor", "forbidden"), ("submitter", "malformed")):
+        said = site.ask("POST", "/submissions", who, content=b"{", headers={"content-type": "application/json"})
+        assert problem(said) == code
 
 
 def test_one_network_of_the_sixth_version_is_one_address(live, serve):
@@ -106,6 +107,8 @@ def test_a_body_that_is_too_long_is_not_read_to_its_end(live, serve, problem):
         for content in (b" " * 3000, endless()):
             said = site.ask("POST", "/submissions", ada, content=content, headers={"content-type": "application/json"})
             assert (said.status_code, problem(said)) == (413, "too-large")
+            assert said.json()["limit"] == {"name": "body", "value": 2000, "unit": "bytes"}
+            assert "2000 bytes" in said.json()["detail"]
         said = site.ask(
             "POST",
             "/submissions",
@@ -127,14 +130,12 @@ def test_not_found_is_a_page_for_a_browser_and_a_problem_for_a_program(site, pro
     assert problem(site.get("/tasks/t-nosuch", headers=browser)) == "not-found", "of what programs ask, a problem"
 
 
-def test_not_found_is_a_problem_too(site, problem):
-    assert problem(site.get("/nowhere")) == "not-found"
-
-
 def test_every_route_names_its_methods_to_whoever_uses_another(site, problem):
     for path in {path for _, path in ACCESS}:
         said = site.ask("PATCH", path)
-        assert (path, problem(said), said.headers["allow"]) == (path, "method-not-allowed", ", ".join(methods_of(path)))
+        allowed = ", ".join(methods_of(path))
+        assert (path, problem(said), said.headers["allow"]) == (path, "method-not-allowed", allowed)
+        assert (said.json()["given"], said.json()["expected"]) == ("PATCH", allowed)
     assert site.ask("DELETE", "/tasks").headers["allow"] == "GET, HEAD"
     assert site.ask("PUT", "/admin/tokens", "maintainer").headers["allow"] == "GET, HEAD, POST"
 
@@ -190,8 +191,16 @@ def test_requests_are_counted_by_route_and_name_nobody(site):
     assert all(line.startswith(("#", "quarterturn_")) for line in text.splitlines())
 
 
-@pytest.mark.parametrize(
-    "kind", ["no", "malformed", "not-found", "not-allowed", "quota", "unavailable", "locked", "refused"]
-)
-def test_every_kind_of_error_is_a_problem_of_the_table(kind):
-    assert KINDS[kind] in PROBLEMS
+def test_the_metrics_say_when_the_next_turn_is_due_and_which_notices_are_unsent(site):
+    site.house.monthly_clock.look()
+    said = site.get("/metrics", "runner").text
+    assert "quarterturn_next_turn_seconds 1798761600" in said  # 2027-01-01
+    assert "quarterturn_turn_overdue 0" in said
+    assert "# TYPE quarterturn_notices_given_up gauge" in said
+    assert re.search(r'quarterturn_notices_unsent\{channel="log"\} \d', said) or not site.house.outbox.posted()
+
+
+def test_every_kind_of_error_is_a_problem_of_the_table():
+    kinds = {"no", "malformed", "not-found", "not-allowed", "quota", "unavailable", "locked", "refused"}
+    assert kinds <= KINDS.keys()
+    assert set(KINDS.values()) <= PROBLEMS.keys()

@@ -6,6 +6,8 @@ import csv
 import html
 import io
 import re
+import tempfile
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -14,7 +16,8 @@ from quarterturn.http.responses.access import PAGES
 from quarterturn.http.responses.html import PAGE
 from quarterturn.http.routes.account_pages import LIVE
 
-from .conftest import turned_from
+from ..conftest import copy_of
+from .conftest import play, served, turned_from
 
 pytestmark = pytest.mark.slow
 
@@ -25,39 +28,41 @@ PUBLIC = (
 LINK = re.compile(r'(?:href|action)="([^"]*)"')
 
 
-@pytest.fixture
-def populated(live, templates, serve, played):
+@pytest.fixture(scope="module")
+def populated(templates, memory):
     """Serve a home with a release, a leaderboard with a line, and a submission, to who asks for hundreds of pages."""
-    with serve(turned_from(live, templates), limits={"requests_per_minute": 10**9}) as site:
-        played(site.house, 9)
-        site.account("ada")
-        site.made = site.post("/submissions", {"image": "agent:1"}, "ada").json()["id"]
-        yield site
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        live = copy_of(templates, "live", Path(folder) / "home", tasks=5, live=True)
+        with served(turned_from(live, templates), limits={"requests_per_minute": 10**9}) as site:
+            play(site.house, 9)
+            site.account("ada")
+            site.made = site.post("/submissions", {"image": "agent:1"}, "ada").json()["id"]
+            yield site
 
 
-def walked(site):
-    """Give every page that anybody, a submitter or a maintainer reaches by following links, as (path, who)."""
+@pytest.fixture(scope="module")
+def walked(populated):
+    """Return every page that anybody, a submitter or a maintainer reaches by following links, by (path, who)."""
     found, ahead = {}, [("/", None), ("/mine", "ada"), ("/findings/details", "maintainer")]
     while ahead:
         path, who = ahead.pop()
         if (path, who) in found:
             continue
-        said = found[path, who] = site.get(path, who)
+        said = found[path, who] = populated.get(path, who)
         if said.headers["content-type"].startswith("text/html"):
             ahead += [(html.unescape(link), who) for link in LINK.findall(said.text) if not link.startswith("#")]
     return found
 
 
-def test_every_link_of_every_page_leads_somewhere_here(populated):
-    found = walked(populated)
+def test_every_link_of_every_page_leads_somewhere_here(populated, walked):
     forms = {"/sign-out", "/mine/display-name#names", f"/submission/{populated.made}/cancel"}
-    wrong = {(path, who, said.status_code) for (path, who), said in found.items() if said.status_code != 200}
+    wrong = {(path, who, said.status_code) for (path, who), said in walked.items() if said.status_code != 200}
     assert {(path, who) for path, who, _ in wrong if path not in forms} == {
         ("/mine", None),
         ("/findings/details", None),
         ("/findings/details", "ada"),
     }, "which are for those who may"
-    paths = {path for path, _ in found}
+    paths = {path for path, _ in walked}
     assert all(path.startswith("/") and not path.startswith("//") for path in paths)
     assert {
         "/leaderboard/2026-12",
@@ -87,18 +92,18 @@ def test_a_released_task_and_its_leaf_have_pages(populated):
         assert populated.get(path).status_code in (404, 422), path
 
 
-def test_a_link_to_json_says_so(populated):
-    found, silent = walked(populated), []
-    for (path, who), said in found.items():
+def test_a_link_to_json_says_so(walked):
+    silent = []
+    for (path, who), said in walked.items():
         if said.headers["content-type"].startswith("text/html"):
             for link, words in re.findall(r'<a [^>]*href="(/[^"]*)"[^>]*>(.*?)</a>', said.text):
-                media = found[html.unescape(link), who].headers["content-type"]
+                media = walked[html.unescape(link), who].headers["content-type"]
                 silent += [(path, link)] if "json" in media and "json" not in words.lower() else []
     assert not silent
 
 
-def test_every_page_has_the_policy_and_nothing_that_needs_a_weaker_one(populated):
-    for (path, _), said in walked(populated).items():
+def test_every_page_has_the_policy_and_nothing_that_needs_a_weaker_one(walked):
+    for (path, _), said in walked.items():
         if path.startswith("/explorer"):
             continue
         if not said.headers["content-type"].startswith("text/html") or path in ("/docs", "/verify.html"):
@@ -111,14 +116,13 @@ def test_every_page_has_the_policy_and_nothing_that_needs_a_weaker_one(populated
         assert not re.findall(r"<style|\sstyle=|\son\w+=|(?:src|href|action)=.?https?://", said.text), path
 
 
-def test_every_table_is_json_and_csv_too_with_as_many_rows(populated):
-    found = walked(populated)
-    tables = [(path.removesuffix(".csv"), who) for path, who in found if path.endswith(".csv")]
+def test_every_table_is_json_and_csv_too_with_as_many_rows(walked):
+    tables = [(path.removesuffix(".csv"), who) for path, who in walked if path.endswith(".csv")]
     assert {path.rpartition("/")[2] for path, _ in tables} >= {
         "docker", "changes", "cohorts", "turns", "submissions", "quotas",
     }  # fmt: skip
     for path, who in tables:
-        csv_, json_ = found[f"{path}.csv", who], found[f"{path}.json", who]
+        csv_, json_ = walked[f"{path}.csv", who], walked[f"{path}.json", who]
         assert csv_.headers["content-type"].startswith("text/csv")
         rows = list(csv.reader(io.StringIO(csv_.text, newline=""), strict=True))
         (listed,) = json_.json().values()

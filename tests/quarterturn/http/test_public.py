@@ -22,7 +22,9 @@ from vault.ledger.tree.merkle import leaf_hash, verify_consistency, verify_inclu
 from vault.ledger.tree.tiles import unpack_entries
 
 from ...envelopes import opened
+from .published import published
 
+__all__ = ["published"]
 RELEASE = "Historical-2026-12"
 pytestmark = pytest.mark.slow
 
@@ -49,26 +51,28 @@ def test_the_dev_set_is_public_from_the_start(site):
         assert hashlib.sha256(canonical(whole["task"])).hexdigest() == task["sha256"]
 
 
-def test_a_retired_set_is_public_with_its_openings(turned):
-    tasks = every(turned, f"/tasks?set={RELEASE}", "tasks")
+def test_a_retired_set_is_public_with_its_openings(published):
+    tasks = every(published, f"/tasks?set={RELEASE}", "tasks")
     assert len(tasks) == 6
-    assert len(every(turned, "/tasks", "tasks")) == 18
-    whole = turned.get(f"/tasks/{tasks[0]['id']}").json()
+    assert len(every(published, "/tasks", "tasks")) == 18
+    whole = published.get(f"/tasks/{tasks[0]['id']}").json()
     assert whole["set"] == RELEASE
     assert len(bytes.fromhex(whole["opening"]["salt"])) == 32
 
 
 def test_a_cursor_is_one_that_was_given_out(site, problem):
-    for cursor in ("x", "%%%", base64.urlsafe_b64encode(b"t-aaaaaaaaaaaaaaaa").decode(), "é"):
-        assert problem(site.get("/tasks", params={"cursor": cursor})) == "invalid"
+    for path in ("/tasks", "/submissions"):
+        for cursor in ("x", "%%%", base64.urlsafe_b64encode(b"t-aaaaaaaaaaaaaaaa").decode(), "é", "nonsense"):
+            said = site.get(path, "submitter", params={"cursor": cursor})
+            assert (problem(said), said.json()["field"], said.json().get("given")) == ("invalid", "cursor", None)
+        assert said.json()["expected"] == "the value of `next` in the page before"
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=201", "limit=x", "set=" + "a" * 33])
-def test_a_query_that_is_wrong_is_named_by_its_place(site, problem, query):
-    said = site.get(f"/tasks?{query}")
-    assert problem(said) == "invalid"
-    assert said.json()["errors"][0]["pointer"] == f"/query/{query.partition('=')[0]}"
-    assert said.json()["given"] == query.partition("=")[2]
+def test_a_query_that_is_wrong_is_named_by_its_place(site, problem):
+    for name, value in (("limit", "0"), ("limit", "201"), ("limit", "x"), ("set", "a" * 33)):
+        said = site.get(f"/tasks?{name}={value}")
+        assert problem(said) == "invalid"
+        assert (said.json()["errors"][0]["pointer"], said.json()["given"]) == (f"/query/{name}", value)
 
 
 def test_a_known_version_answers_304(site):
@@ -100,72 +104,71 @@ def test_the_leaderboard_is_that_of_the_command_line(site, played, say):
     assert site.get("/leaderboard?month=2031").status_code == 422
 
 
-def test_the_next_turn_has_a_date(site, turned):
-    del site
-    found = turned.get("/rotations").json()
+def test_the_next_turn_has_a_date(published):
+    found = published.get("/rotations").json()
     assert found["live"] == "2027-01"
     assert found["next"] == {"turn": "2027-01", "due": "2027-02-01T00:00:00Z"}
     assert [turn["release"] for turn in found["turns"]] == [None, RELEASE]
     assert {cohort["state"]: cohort["tasks"] for cohort in found["cohorts"]} == {"published": 6, "live": 6}
 
 
-def test_findings_are_counted_of_months_that_are_over(turned):
-    found = turned.get("/findings").json()["months"]
+def test_findings_are_counted_of_months_that_are_over(published):
+    found = published.get("/findings").json()["months"]
     assert list(found) == ["2026-11", "2026-12"]
     assert all(set(counts) == {"clean", "watching", "review"} for kinds in found.values() for counts in kinds.values())
 
 
-def test_a_release_can_be_fetched_without_an_account_and_audited(turned, tmp_path):
-    assert [one["release"] for one in turned.get("/releases").json()["releases"]] == [RELEASE]
-    listed = turned.get(f"/releases/{RELEASE}").json()
+def test_a_release_can_be_fetched_without_an_account_and_audited(published, tmp_path):
+    assert [one["release"] for one in published.get("/releases").json()["releases"]] == [RELEASE]
+    listed = published.get(f"/releases/{RELEASE}").json()
     for file in listed["files"]:
-        said = turned.get(file["url"])
+        said = published.get(file["url"])
         assert said.status_code == 200
         assert len(said.content) == file["bytes"]
         target = tmp_path / RELEASE / file["name"]
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(said.content)
-    key = (turned.house.places.log_vkey).read_text().strip()
+    key = (published.house.places.log_vkey).read_text().strip()
     report = audit(tmp_path / RELEASE, [key])
     assert not report.failed, [step.detail for step in report.steps if not step.ok]
-    assert turned.get(f"/attestations/{RELEASE}").json()["predicate"]["month"] == "2026-12"
+    assert published.get(f"/attestations/{RELEASE}").json()["predicate"]["month"] == "2026-12"
     named = {name for name, file in listed["manifest"]["files"].items() if file["sha256"]}
     assert named <= {file["name"] for file in listed["files"]}
 
 
-def test_a_turns_signed_files_can_be_fetched_without_an_account_and_checked(turned):
-    listed = {one["month"]: one["files"] for one in turned.get("/months").json()["months"]}
+def test_a_turns_signed_files_can_be_fetched_without_an_account_and_checked(published):
+    listed = {one["month"]: one["files"] for one in published.get("/months").json()["months"]}
     assert list(listed) == ["2026-11", "2026-12"]
-    note, signature, envelope = (turned.get(url) for url in listed["2026-12"])
+    note, signature, envelope = (published.get(url) for url in listed["2026-12"])
     assert envelope.headers["content-type"] == "application/json"
     assert "immutable" in note.headers["cache-control"]
-    open_checkpoint(note.content, [Verifier.parse(turned.get("/keys/log.vkey").text.strip())])
-    public = base64.b64decode(turned.get("/keys/allowed_signers").text.split()[-1])[-32:]
+    open_checkpoint(note.content, [Verifier.parse(published.get("/keys/log.vkey").text.strip())])
+    public = base64.b64decode(published.get("/keys/allowed_signers").text.split()[-1])[-32:]
     sshsig.verify(note.content, "quarterturn-checkpoint", signature.text, public)
     assert json.loads(opened(envelope.content, public))["predicate"]["month"] == "2026-12"
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        f"/releases/{RELEASE}/files/../../../quarterturn.toml",
-        f"/releases/{RELEASE}/files/%2e%2e/%2e%2e/%2e%2e/quarterturn.toml",
-        f"/releases/{RELEASE}/files//etc/passwd",
-        "/releases/..%2f..%2fkeys/files/ring.json",
-        "/releases/../files/log.vkey",
-        "/log/tile/../../../../quarterturn.toml",
-        "/log/tile/%2e%2e/checkpoint",
-        "/log/checkpoints/..",
-        "/attestations/%2e%2e%2flog",
-        "/months/%2e%2e/log.vkey",
-        "/months/2026-12/..%2f..%2flog.vkey",
-        "/keys/%2e%2e%2fquarterturn.toml",
-        "/keys/endpoint.key",
-    ],
-)
-def test_no_path_leads_out_of_what_is_published(turned, path):
-    said = turned.get(path)
-    assert said.status_code in (404, 422), said.text
+OUTSIDE = [
+    f"/releases/{RELEASE}/files/../../../quarterturn.toml",
+    f"/releases/{RELEASE}/files/%2e%2e/%2e%2e/%2e%2e/quarterturn.toml",
+    f"/releases/{RELEASE}/files//etc/passwd",
+    "/releases/..%2f..%2fkeys/files/ring.json",
+    "/releases/../files/log.vkey",
+    "/log/tile/../../../../quarterturn.toml",
+    "/log/tile/%2e%2e/checkpoint",
+    "/log/checkpoints/..",
+    "/attestations/%2e%2e%2flog",
+    "/months/%2e%2e/log.vkey",
+    "/months/2026-12/..%2f..%2flog.vkey",
+    "/keys/%2e%2e%2fquarterturn.toml",
+    "/keys/endpoint.key",
+]
+
+
+def test_no_path_leads_out_of_what_is_published(published):
+    for path in OUTSIDE:
+        said = published.get(path)
+        assert said.status_code in (404, 422), (path, said.text)
 
 
 def test_a_link_in_a_release_is_not_followed(turned):
@@ -173,20 +176,20 @@ def test_a_link_in_a_release_is_not_followed(turned):
     assert turned.get(f"/releases/{RELEASE}/files/stray").status_code == 404
 
 
-def test_the_log_is_served_as_tiles_and_proofs_that_verify(turned):
-    key = Verifier.parse(turned.house.places.log_vkey.read_text().strip())
-    head, _ = open_checkpoint(turned.get("/log/checkpoint").text, [key])
+def test_the_log_is_served_as_tiles_and_proofs_that_verify(published):
+    key = Verifier.parse(published.house.places.log_vkey.read_text().strip())
+    head, _ = open_checkpoint(published.get("/log/checkpoint").text, [key])
     width = f".p/{head.size}" if head.size < 256 else ""
-    leaves = unpack_entries(turned.get(f"/log/tile/entries/000{width}").content, head.size)
+    leaves = unpack_entries(published.get(f"/log/tile/entries/000{width}").content, head.size)
     assert {Statement.parse(leaf).kind for leaf in leaves} >= {"commit", "set", "run-open", "score", "retire"}
     for index in (0, head.size // 2, head.size - 1):
-        said = turned.get(f"/log/proof/inclusion?index={index}").json()
+        said = published.get(f"/log/proof/inclusion?index={index}").json()
         verify_inclusion(leaf_hash(leaves[index]), index, head.size, decoded(said), head.root)
-    tree = turned.get(f"/log/tile/0/000{width}").content
+    tree = published.get(f"/log/tile/0/000{width}").content
     assert tree[:32] == leaf_hash(leaves[0])
-    earlier = sorted(int(path.name) for path in (turned.house.places.log / "checkpoints").iterdir())[0]
-    old, _ = open_checkpoint(turned.get(f"/log/checkpoints/{earlier}").text, [key])
-    said = turned.get(f"/log/proof/consistency?from={earlier}").json()
+    earlier = sorted(int(path.name) for path in (published.house.places.log / "checkpoints").iterdir())[0]
+    old, _ = open_checkpoint(published.get(f"/log/checkpoints/{earlier}").text, [key])
+    said = published.get(f"/log/proof/consistency?from={earlier}").json()
     verify_consistency(old.size, head.size, old.root, head.root, decoded(said))
 
 
@@ -194,24 +197,23 @@ def decoded(said) -> list[bytes]:
     return [base64.b64decode(part) for part in said["proof"]]
 
 
-@pytest.mark.parametrize(
-    ("path", "status"),
-    [
-        ("/log/proof/inclusion?index=100000", 404),
-        ("/log/proof/inclusion?index=0&size=100000", 404),
-        ("/log/proof/inclusion?index=-1", 422),
-        ("/log/proof/inclusion", 422),
-        ("/log/proof/consistency?from=0", 404),
-        ("/log/proof/consistency?from=9&to=3", 404),
-        ("/log/tile/0/000", 404),
-        ("/log/tile/entries", 404),
-        ("/log/checkpoints/999", 404),
-        ("/log/checkpoints/-1", 422),
-        (f"/log/checkpoints/{'9' * 300}", 422),
-    ],
-)
-def test_missing_and_malformed_log_paths_give_the_right_status(site, path, status):
-    assert site.get(path).status_code == status
+WRONG_LOG_PATHS = {
+    "/log/proof/inclusion?index=100000": 404,
+    "/log/proof/inclusion?index=0&size=100000": 404,
+    "/log/proof/inclusion?index=-1": 422,
+    "/log/proof/inclusion": 422,
+    "/log/proof/consistency?from=0": 404,
+    "/log/proof/consistency?from=9&to=3": 404,
+    "/log/tile/0/000": 404,
+    "/log/tile/entries": 404,
+    "/log/checkpoints/999": 404,
+    "/log/checkpoints/-1": 422,
+    f"/log/checkpoints/{'9' * 300}": 422,
+}
+
+
+def test_missing_and_malformed_log_paths_give_the_right_status(site):
+    assert {path: site.get(path).status_code for path in WRONG_LOG_PATHS} == WRONG_LOG_PATHS
 
 
 def test_an_empty_home_serves_nothing(home):

@@ -115,25 +115,18 @@ def entries(site) -> list[str]:
     return [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
 
 
-@pytest.mark.parametrize(
-    "slip",
-    [
-        lambda raw: b"prefix " + raw,
-        lambda raw: base64.b64encode(b"{" + raw + b"}"),
-        lambda raw: base64.b64encode(b"{}" + raw + b"}"),
-        lambda raw: base64.b64encode(b"{}}" + raw + b"}"),
-        lambda raw: (b"-" + raw).hex().encode(),
-        lambda raw: raw[::-1],
-        lambda raw: hashlib.sha256(raw).hexdigest().encode(),
-        lambda raw: (raw.decode() + "!").encode("utf-16-le"),
-    ],
-)
-def test_a_slip_would_be_noticed(slip):
-    assert [form for form in spellings(CANARY) if form in slip(CANARY.encode())]
+def test_a_slip_would_be_noticed():
+    raw = CANARY.encode()
+    slips = [b"prefix " + raw, raw[::-1], hashlib.sha256(raw).hexdigest().encode(), (b"-" + raw).hex().encode()]
+    slips += [base64.b64encode(before + raw + b"}") for before in (b"{", b"{}", b"{}}")]
+    slips += [(CANARY + "!").encode("utf-16-le")]
+    assert not [slip for slip in slips if not any(form in slip for form in spellings(CANARY))]
 
 
-def test_no_route_of_the_public_or_of_submitters_tells_a_word_of_a_live_task(planted):
+def test_no_route_of_the_public_or_of_submitters_tells_a_word_of_a_live_task_or_names_one(planted):
+    """An id tells nothing of its task, but it would show which tasks of a list exist."""
     site, tasks, own, waits = planted
+    ids = {task.id.encode() for task, _ in tasks}
     secret = set().union(*map(spellings, (CANARY, SAID)))
     for task, record in tasks:
         plain = canonical(task.document)
@@ -146,20 +139,11 @@ def test_no_route_of_the_public_or_of_submitters_tells_a_word_of_a_live_task(pla
             said = site.ask(method, path, who, json=body, headers=FROM_HERE)
             whole = said.content + repr(sorted(said.headers.items())).encode()
             assert not [word for word in secret if word in whole], (method, path, who)
+            if "entries" not in path and not path.startswith("/leaf/"):  # the log names what it commits to, by design
+                assert not [name for name in ids if name in said.content], (method, path, who)
             assert said.status_code < 500
             asked += 1
     assert asked > 150
-
-
-def test_no_public_route_names_a_live_task(planted):
-    """An id tells nothing of its task, but it would show which tasks of a list exist."""
-    site, tasks, own, waits = planted
-    ids = {task.id.encode() for task, _ in tasks}
-    for method, path, _ in addresses(site, own, waits, tasks):
-        body = {"image": "agent:1"} if method == "POST" else None
-        said = site.ask(method, path, "ada", json=body, headers=FROM_HERE)
-        if "entries" not in path and not path.startswith("/leaf/"):  # the log names what it commits to, by design
-            assert not [name for name in ids if name in said.content], (method, path)
 
 
 def test_a_live_id_and_an_unknown_one_are_answered_alike_to_the_byte(planted, elsewhere):

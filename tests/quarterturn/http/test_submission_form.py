@@ -59,22 +59,22 @@ def test_a_form_that_is_sent_twice_makes_one_submission(limited):
     assert told(send(limited, set="check"))[0] == "agent", "the key was used for something else"
 
 
-@pytest.mark.parametrize(
-    ("fields", "field", "says"),
-    [
-        ({"agent": ""}, "agent", "Name an image"),
-        ({"agent": "two words"}, "agent", "neither"),
-        ({"agent": "http://plain.example"}, "agent", "neither"),
-        ({"agent": "https://a.example:22/"}, "agent", "neither"),
-        ({"agent": "bob/his:1"}, "agent", "begins with ada/"),
-        ({"set": "all"}, "set", "Choose one"),
-        ({"model": "none"}, "model", "no such language model"),
-        ({"counts": "yes"}, "counts", "Only a private run"),
-    ],
-)
-def test_a_mistake_is_told_at_its_field_and_submits_nothing(limited, fields, field, says):
-    at, words = told(send(limited, **fields))
-    assert (at, says in words) == (field, True), words
+MISTAKES = [
+    ({"agent": ""}, "agent", "Name an image"),
+    ({"agent": "two words"}, "agent", "neither"),
+    ({"agent": "http://plain.example"}, "agent", "neither"),
+    ({"agent": "https://a.example:22/"}, "agent", "neither"),
+    ({"agent": "bob/his:1"}, "agent", "begins with ada/"),
+    ({"set": "all"}, "set", "Choose one"),
+    ({"model": "none"}, "model", "no such language model"),
+    ({"counts": "yes"}, "counts", "Only a private run"),
+]
+
+
+def test_a_mistake_is_told_at_its_field_and_submits_nothing(limited):
+    for fields, field, says in MISTAKES:
+        at, words = told(send(limited, **fields))
+        assert (at, says in words) == (field, True), words
     assert limited.get("/submissions", "ada").json()["submissions"] == []
 
 

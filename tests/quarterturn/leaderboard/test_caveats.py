@@ -64,10 +64,3 @@ def test_cohorts_of_imported_grammars_are_not_marked(house, stock):
 def test_the_doctor_needs_no_key_for_it(house, say):
     (house.home / "keys" / "ring.json").unlink()
     assert "public grammar" in home_checks.check(house.home)["home"].detail
-
-
-def test_a_home_whose_database_is_gone_bad_is_a_finding(home):
-    (home / "quarterturn.db").write_bytes(b"no database" * 100)
-    finding = home_checks.check(home)["home"]
-    assert not finding.ok
-    assert "database" in finding.detail

@@ -11,13 +11,10 @@ from sqlmodel import Session
 from quarterturn.app import Application
 from rotation.leaderboard import disclosure
 from rotation.leaderboard.tables import DisclosedScore
-from sandbox.results.outcome import TaskRun
 from sandbox.results.score import Figure, score
-from sandbox.runs import submission as submissions
-from sandbox.transcript import Transcript
-from verifiers.language.verdict import Evidence, Verdict
 
-from ...serving import serve
+from ...rotation.conftest import NamedBox, submission
+from ..invented_runs import play
 
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 
@@ -61,19 +58,6 @@ def test_a_missing_value_is_disclosed_once_it_exists():
     assert disclosed(0.3, 0.1, none)["whole"]["success_rate"]["value"] == 0.3
 
 
-class Box:
-    name, official = "docker", True
-
-    def fits(self, program):
-        pass
-
-
-def outcome(task_id, *, passed):
-    verdict = Verdict.TRUE if passed else Verdict.FALSE
-    made = Transcript(calls=(), answer=None, ended="answered")
-    return TaskRun(task_id, "composition", 8, verdict, Evidence("leaf", verdict), made)
-
-
 @pytest.fixture
 def house(live):
     house = Application(live, None, lambda: NOW)
@@ -83,13 +67,7 @@ def house(live):
 
 
 def played(house, passes, submitter="ada"):
-    """Open a run in the ledger, record that so many of its tasks were passed, and close it."""
-    submitted = submissions.Submission("image", "agent", submitter, submissions.Program(), "sha256:" + "0" * 64)
-    opened = house.official.open(submitted, Box())
-    for place, task in enumerate(serve(house.run_tasks, opened)):
-        house.run_tasks.record(opened, outcome(task.id, passed=place < passes))
-    house.official.close(opened)
-    return opened.record.number
+    return play(house, submitter, passes=lambda place, _: place < passes)
 
 
 @pytest.mark.slow
@@ -107,8 +85,7 @@ def test_runs_are_disclosed_in_their_order_and_once(house):
 
 @pytest.mark.slow
 def test_a_run_that_is_not_scored_has_no_disclosure(house):
-    submitted = submissions.Submission("image", "agent", "ada", submissions.Program(), "sha256:" + "0" * 64)
-    opened = house.official.open(submitted, Box())
+    opened = house.official.open(submission("ada"), NamedBox())
     assert house.scores.disclosed(opened.record.number) is None
 
 

@@ -113,56 +113,52 @@ def test_what_has_no_public_run_is_refused(say, file):
     assert (said.code, "may be private" in said.sentence) == (8, True)
 
 
-@pytest.mark.parametrize(
-    ("part", "value"),
-    [
-        ("arguments", [1]),
-        ("arguments", None),
-        ("result", None),
-        ("tool", 7),
-        ("answer", {}),
-        ("looked_at", "x"),
-        ("found", 1),
-        ("written", -1),
-        ("response", [["text", 1]]),
-    ],
-)
-def test_a_file_of_the_wrong_shape_is_one_sentence(say, file, part, value):
-    document = json.loads(file.read_bytes())
-    run = document["tasks"][0]["run"]
-    places = {"answer": run["transcript"], "looked_at": run["evidence"], "found": run["evidence"]}
-    places |= dict.fromkeys(("written", "response"), run["transcript"]["model_calls"][0])
-    places.get(part, run["transcript"]["calls"][0])[part] = value
-    file.write_text(json.dumps(document))
-    said = say("measure", file)
-    assert (said.code, "is not the file of a run" in said.sentence) == (2, True), said.err
+def test_a_file_of_the_wrong_shape_is_one_sentence(say, file):
+    sound = file.read_bytes()
+    call, model_call = "transcript.calls.0", "transcript.model_calls.0"
+    for place, part, value in (
+        (call, "arguments", [1]),
+        (call, "result", None),
+        (call, "tool", 7),
+        ("transcript", "answer", {}),
+        ("evidence", "looked_at", "x"),
+        ("evidence", "found", 1),
+        (model_call, "written", -1),
+        (model_call, "response", [["text", 1]]),
+    ):
+        document = json.loads(sound)
+        holder = document["tasks"][0]["run"]
+        for step in place.split("."):
+            holder = holder[int(step)] if step.isdigit() else holder[step]
+        holder[part] = value
+        file.write_text(json.dumps(document))
+        said = say("measure", file)
+        assert (said.code, "is not the file of a run" in said.sentence) == (2, True), said.err
 
 
 EXCHANGE = {"claim": "who", "marker": "0" * 32, "request": "0" * 64, "outcome": "ok", "reply": "{}"}
 CLAIMS = {"op": "answer.claims", "verdict": "false", "looked_at": {"claims": [{"id": "who", "text": "It was Ada."}]}}
 
 
-@pytest.mark.parametrize(
-    ("evidence", "exchanges"),
-    [
+def test_claims_of_the_wrong_shape_are_one_sentence(say, file):
+    document = json.loads(file.read_bytes())
+
+    def measured(evidence, exchanges):
+        document["tasks"][0]["run"] |= {"evidence": evidence, "claims": exchanges}
+        file.write_text(json.dumps(document))
+        return say("measure", file)
+
+    assert measured(CLAIMS, [EXCHANGE]).code == 0
+    for evidence, exchanges in (
         (CLAIMS | {"looked_at": {"claims": 7}}, [EXCHANGE]),
         (CLAIMS | {"looked_at": {"claims": []}}, [EXCHANGE]),
         (CLAIMS, [EXCHANGE | {"reply": 7}]),
         (CLAIMS, [EXCHANGE | {"claim": []}]),
         (CLAIMS, [EXCHANGE | {"more": 1}]),
         (CLAIMS, 7),
-    ],
-)
-def test_claims_of_the_wrong_shape_are_one_sentence(say, file, evidence, exchanges):
-    document = json.loads(file.read_bytes())
-    run = document["tasks"][0]["run"]
-    run["evidence"], run["claims"] = CLAIMS, [EXCHANGE]
-    file.write_text(json.dumps(document))
-    assert say("measure", file).code == 0
-    run["evidence"], run["claims"] = evidence, exchanges
-    file.write_text(json.dumps(document))
-    said = say("measure", file)
-    assert (said.code, "is not the file of a run" in said.sentence) == (2, True), said.err
+    ):
+        said = measured(evidence, exchanges)
+        assert (said.code, "is not the file of a run" in said.sentence) == (2, True), said.err
 
 
 def test_the_page_shows_calls_beside_the_solution_and_runs_nothing(records):

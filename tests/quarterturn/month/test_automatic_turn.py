@@ -19,31 +19,21 @@ from quarterturn.cli.setup.check_result import ok
 from quarterturn.errors import Unavailable
 from quarterturn.home.home import create
 from quarterturn.month.automatic_turn import MonthlyClock
-from quarterturn.notices.store import WAITS
 from quarterturn.notices.tables import NoticeRow
 from quarterturn.settings import BenchmarkSettings, Settings
 from rotation.calendar import Month
 from rotation.turn.periodic_job import PeriodicJob
 from rotation.turn.turn_facts import STEPS
-from sandbox.runs.submission import Program, Submission
 from vault.ledger.statements.statement import Statement
 
 from ...patience import PATIENCE, until
+from ...rotation.conftest import NamedBox, submission
 from ..children import Child, Gate
+from ..conftest import Clock
 
 pytestmark = pytest.mark.slow
 
 DUE = datetime(2027, 1, 1, tzinfo=UTC)
-
-
-class Time:
-    """A clock that stands where it is set."""
-
-    def __init__(self, now: datetime) -> None:
-        self.now = now
-
-    def __call__(self) -> datetime:
-        return self.now
 
 
 @pytest.fixture
@@ -51,8 +41,8 @@ def at(live):
     """Open the home at a time; several calls stand for several processes."""
     houses = []
 
-    def opened(now: datetime) -> tuple[Application, Time]:
-        present = Time(now)
+    def opened(now: datetime) -> tuple[Application, Clock]:
+        present = Clock(now)
         houses.append(Application(live, None, present))
         return houses[-1], present
 
@@ -148,12 +138,7 @@ def test_tasks_without_a_review_are_reported_each_day_and_turned_once_reviewed(a
 
 def test_open_runs_are_announced_before_and_ended_by_the_turn(at):
     house, present = at(DUE - timedelta(days=1))
-    submitted = Submission("image", "slow", "slow", Program(image="slow"), "sha256:" + "0" * 64)
-
-    class Box:
-        name, official = "docker", True
-
-    number = house.official.open(submitted, Box()).record.number
+    number = house.official.open(submission("slow"), NamedBox()).record.number
     house.monthly_clock.look()
     assert "1 runs are open" in words(house, "turn.coming/2026-12")
     present.now = DUE
@@ -309,11 +294,6 @@ def test_an_alarm_asks_again_and_again_and_never_twice_at_once(caplog):
     assert threading.active_count() == threads, "it is quiet once it was stopped"
     assert max(most) == 1
     alarm.stop()
-
-
-def test_the_waits_grow_and_end():
-    assert list(WAITS) == sorted(WAITS)
-    assert timedelta(days=2) < sum(WAITS, timedelta()) < timedelta(days=4)
 
 
 # -- what doctor says of it ------------------------------------------------------------------------------

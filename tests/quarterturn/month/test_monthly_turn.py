@@ -1,14 +1,11 @@
-"""Tests of the turn at the command line: its plan, that it happens once, and that no kill changes that."""
+"""Tests of the turn at the command line: its plan, what it publishes, and when a month is over."""
 
 from __future__ import annotations
 
 import contextlib
-import signal
 import sys
 from collections import Counter
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,28 +14,14 @@ from quarterturn.app import Application
 from quarterturn.errors import Refused
 from rotation.calendar import Month
 from rotation.turn.turn_facts import STEPS
-from sandbox.boxes.box import Program
-from sandbox.runs.store import RunState
-from sandbox.runs.submission import Submission
 from vault.database import transaction
-from vault.ledger.audit.verify import audit
-from vault.ledger.statements.leaf import Statement
 
 from ...terminals import environment, on_a_terminal
-from ..children import Child, die
 from ..conftest import listed
 
 pytestmark = pytest.mark.slow
 
 QUARTERTURN = Path(sys.executable).parent / "quarterturn"
-
-
-@dataclass(frozen=True)
-class NamedBox:
-    """Stub of a box where nothing is run."""
-
-    name: str = "docker"
-    official: bool = True
 
 
 def test_the_first_turn_is_planned_run_and_reported(say, stocked):
@@ -103,45 +86,6 @@ def test_a_turn_under_way_is_said_to_be_and_stops_runs(say, begun):
     assert (run.code, "is under way" in run.sentence) == (4, True)
     assert say("turn", "run", "--month", "2027-01", "--home", begun).code == 4
     assert say("turn", "run", "--home", begun, "--json").data["month"] == "2026-12"
-
-
-def turn_until(home: Path, step: str) -> None:
-    """Turn, and kill this process after a step."""
-    Application(home, None).rotation.run(Month.parse("2026-12"), lambda done: die() if done == step else None)
-
-
-@pytest.mark.slow
-def test_a_turn_that_is_killed_again_and_again_is_finished_once(live, say):
-    house = Application(live, None)
-    submission = Submission("image", "slow", "slow", Program(image="slow"), "sha256:" + "0" * 64)
-    left_open = house.official.open(submission, NamedBox()).record.number
-    promised = {cohort.id: cohort.tasks for cohort in house.months.cohorts("live")}
-    house.close()
-
-    for number, step in enumerate(STEPS, 1):
-        assert Child(partial(turn_until, live, step))().code == -signal.SIGKILL
-        with contextlib.closing(Application(live, None)) as house:
-            assert house.months.turns()[-1].done == STEPS[:number], "a step that was done stays done"
-    assert "unfinished" not in say("turn", "status", "--home", live).out
-
-    house = Application(live, None)
-    assert [(str(turn.month), turn.finished, turn.done) for turn in house.months.turns()][-1:] == [
-        ("2026-12", True, STEPS)
-    ]
-    kinds = Counter(Statement.parse(house.ledger.leaf(index)).kind for index in range(house.ledger.size))
-    assert kinds == {"commit": 30, "set": 2, "run-open": 1, "abort": 1, "retire": 1}
-    assert house.runs.get(left_open).state is RunState.ABORTED
-    assert Counter(record.state.value for record in house.vault.records()) == {"live": 24, "published": 6}
-    assert {c.id: c.tasks for c in house.months.cohorts() if c.id in promised} == promised
-    assert house.writer.fsck() == []
-    house.vault.verify_access_log()
-    release = house.places.releases / "Historical-2026-12"
-    assert [path.name for path in house.places.releases.iterdir()] == [release.name]
-    report = audit(release, [house.places.log_vkey.read_text()])
-    assert report.ok, report.failed
-    house.close()
-
-    assert say("turn", "run", "--month", "2026-12", "--home", live).code == 4
 
 
 def test_a_live_month_that_is_not_over_is_turned_by_a_word_of_its_own_alone(stocked, say):

@@ -25,25 +25,20 @@ from quarterturn.settings import ApprovalSettings, dump, load
 from rotation.calendar import Month
 from rotation.errors import Malformed
 from rotation.findings.store import NewFinding, ScanRecord
-from rotation.leaderboard import changelog
 from rotation.month import sets
 from rotation.runs import withdrawal
-from sandbox.results.outcome import TaskRun
-from sandbox.runs import submission as submissions
-from sandbox.transcript import Transcript
 from vault.ledger.audit.verify import audit
 from vault.ledger.signatures import sshsig
 from vault.ledger.statements.log_state import WITHDRAWAL
 from vault.task.document import Task
 from vault.task.lifecycle import TaskState
-from verifiers.language.verdict import Evidence, Verdict
 
 from ...broken import EVIDENCE
 from ...sandbox.builders import in_memory
-from ...serving import serve
 from ...ssh_keys import make_ssh_key
 from ..children import Child, die
 from ..conftest import stocked_up, with_files
+from ..invented_runs import play
 
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 FIRST = Month.parse("2026-12")
@@ -51,13 +46,6 @@ ROOT = Path(__file__).resolve().parents[3]
 GUIDE = ROOT / "docs" / "how-to" / "withdraw-a-task.md"
 
 pytestmark = pytest.mark.slow
-
-
-class Box:
-    name, official = "docker", True
-
-    def fits(self, program):
-        pass
 
 
 @pytest.fixture
@@ -75,21 +63,9 @@ def house(reserved):
     house.close()
 
 
-def outcome(house, task, *, passed):
-    verdict = Verdict.TRUE if passed else Verdict.FALSE
-    category = house.vault.record(task).category
-    made = Transcript(calls=(), answer=None, ended="answered")
-    return TaskRun(task, category, 8, verdict, Evidence("leaf", verdict), made)
-
-
 def played(house, *failed, submitter="ada"):
     """Play a run that passes all tasks except these."""
-    submitted = submissions.Submission("image", "agent", submitter, submissions.Program(), "sha256:" + "0" * 64)
-    opened = house.official.open(submitted, Box())
-    for task in serve(house.run_tasks, opened):
-        house.run_tasks.record(opened, outcome(house, task.id, passed=task.id not in failed))
-    house.official.close(opened)
-    return house.runs.get(opened.record.number)
+    return house.runs.get(play(house, submitter, passes=lambda _, task: task not in failed))
 
 
 def of_fresh(house):
@@ -170,14 +146,6 @@ def test_the_leaderboards_of_all_months_that_had_the_task_show_it(house):
     assert f"/log/proof/inclusion?index={leaf}" in page
     assert january.number in {line["run"] for line in shown["lines"]}
     assert house.linked_scores(FIRST.plus(1))
-
-
-def test_the_leaderboard_of_a_month_that_never_had_it_does_not(house):
-    house.rotation.run(FIRST)
-    fresh = of_fresh(house)
-    gone(house, fresh)
-    assert [row["kind"] for row in changelog.of_month(house.places.log, FIRST)] == ["set"]
-    assert next(row["kind"] for row in changelog.of_month(house.places.log, FIRST.plus(1))) == "withdraw"
 
 
 def test_maintainers_are_notified_once_on_every_channel(house):
@@ -317,12 +285,12 @@ def withdraw_and_die(home: Path, task: str, step: str) -> None:
     )
 
 
-@pytest.mark.parametrize("step", withdrawal.STEPS)
-def test_a_process_killed_after_any_step_leaves_it_to_the_next(reserved, say, step):
+def test_a_process_killed_before_it_published_leaves_it_to_the_next(reserved, say):
+    """After which step it is killed, and that it is finished once: `tests/rotation/runs/test_withdrawal.py`."""
     house = Application(reserved, None, lambda: NOW)
     task = house.months.cohorts("live")[0].tasks[0]
     house.close()
-    assert Child(lambda: withdraw_and_die(reserved, task, step))().code == -signal.SIGKILL
+    assert Child(lambda: withdraw_and_die(reserved, task, withdrawal.STEPS[0]))().code == -signal.SIGKILL
     again = ("--cause", "leak", "--reason", "said again", "--as", "bob", "--home", reserved, "--json")
     said = say("task", "withdraw", task, *again)
     house = Application(reserved, None, lambda: NOW)

@@ -87,6 +87,8 @@ def test_a_channel_that_is_added_later_gets_the_notice_too(box):
 
 
 def test_a_failed_delivery_is_retried_with_backoff_and_then_given_up(box):
+    assert list(WAITS) == sorted(WAITS)
+    assert timedelta(days=2) < sum(WAITS, timedelta()) < timedelta(days=4)
     way, now = Heard(failures=99), NOW
     box(way=way).add(NOTICE)
     for wait in WAITS:

@@ -5,10 +5,8 @@ A canary lies below /tmp, which a box has for itself. So code that runs in the b
 
 import hashlib
 import io
-import json
 import secrets
 import shutil
-import subprocess
 import tarfile
 from pathlib import Path
 
@@ -36,12 +34,6 @@ def canary():
     path = Path(f"/tmp/quarterturn-canary-{secrets.token_hex(8)}")
     yield path
     path.unlink(missing_ok=True)
-
-
-@pytest.fixture
-def home(tmp_path, say):
-    say("init", "--home", tmp_path / "home")
-    return tmp_path / "home"
 
 
 def add(say, source, home):
@@ -93,21 +85,6 @@ def test_an_npm_packages_install_script_does_not_run(say, home, tmp_path, regist
     assert not canary.exists()
 
 
-@pytest.mark.full
-def test_an_npm_package_that_depends_on_a_git_repository_clones_nothing(say, home, tmp_path, registry, canary):
-    repository = tmp_path / "repository"
-    repository.mkdir()
-    scripts = {"prepare": f"touch {canary}", "preinstall": f"touch {canary}"}
-    (repository / "package.json").write_text(json.dumps({"name": "x", "version": "1.0.0", "scripts": scripts}))
-    git = ("git", "-C", repository, "-c", "user.name=a", "-c", "user.email=a@example.org")
-    for words in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "-m", "x")):
-        subprocess.run([*git, *words], check=True)
-    registry.put("mcp-board", "1.0.0", dependencies={"x": f"git+file://{repository}"})
-    added = add(say, board_of(tmp_path), home)
-    assert not canary.exists()
-    assert added.code == 6, added.err
-
-
 SHA = "a" * 40
 
 
@@ -116,6 +93,7 @@ SHA = "a" * 40
     [
         f"github:evil/x#{SHA}",
         pytest.param(f"https://gitlab.com/evil/x.git#{SHA}", marks=pytest.mark.full),
+        f"git+file:///nowhere#{SHA}",
         "{registry}/x.tgz",
         "file:..",
     ],

@@ -15,7 +15,6 @@ from sandbox.servers.definition import server_digest
 from sandbox.servers.registry import SERVERS
 from vault.task.lifecycle import TaskState
 from verifiers.language.catalogue import CATALOGUE
-from verifiers.predicates import namespaces
 
 MANIFEST = """\
 server: board
@@ -35,7 +34,7 @@ def tools():
 
 @pytest.fixture
 def servers(tmp_path, monkeypatch, tools):
-    """Give the servers of a home, and forget them after the test."""
+    """Give the servers of a home."""
 
     def installed(folder, server, package, version, _source=None):
         assert (server, package, version) == ("board", "pypi:mcp-board", "1.0")
@@ -43,9 +42,6 @@ def servers(tmp_path, monkeypatch, tools):
         (folder / "python" / "bin").mkdir(parents=True, exist_ok=True)
         (folder / "python" / "bin" / "python").touch()
 
-    for name in ("_KINDS", "_OWN", "_ENTRIES"):
-        monkeypatch.setattr(namespaces, name, dict(getattr(namespaces, name)))
-    monkeypatch.setattr(SERVERS, "_servers", dict(SERVERS))
     monkeypatch.setattr(install, "install", installed)
     monkeypatch.setattr(home_servers, "_listed", lambda _box, _server: dict(tools))
     return HomeServers(tmp_path / "home" / "servers")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from copy import deepcopy
 
 import pytest
 
@@ -80,26 +79,9 @@ def unsolved(line):
     line["provenance"]["solutions"][0]["calls"][0]["arguments"]["path"] = "/data/files/other"
 
 
-def harmless(line):
-    line["provenance"]["mutants"][1] = deepcopy(line["provenance"]["mutants"][0])
-    line["provenance"]["mutants"][1]["change"] = {"write": {"path": "beside.txt", "text": "x"}}
-
-
-def already_done(line):
-    line["task"]["initial_state"] = {"filesystem": {"directories": ["number-1"]}}
-
-
-@pytest.mark.parametrize(
-    ("apply", "gate"),
-    [
-        (unsolved, r"gate 3 \(solutions pass\): .*: solutions.direct: it gets false"),
-        (harmless, r"gate 4 \(mutants fail\): .*: mutants.gone gets true"),
-        (already_done, r"gate 2 \(null agent fails\)"),
-    ],
-)
-def test_one_refused_task_keeps_all_of_them_out(apply, gate, house, drafts):
-    with pytest.raises(Refused, match=gate):
-        take_in(house, drafts(2, apply))
+def test_one_refused_task_keeps_all_of_them_out(house, drafts):
+    with pytest.raises(Refused, match=r"gate 3 \(solutions pass\): .*: solutions.direct: it gets false"):
+        take_in(house, drafts(2, unsolved))
     assert house.vault.records() == []
 
 
