@@ -702,13 +702,13 @@ LIES: dict[str, Lie] = {
     "a run on another set": Lie(_run(set_root=ZERO), "run.root", "00" * 32),
     "a run under a head that nobody published": Lie(_run(root=ZERO), "checkpoint.root", "00" * 32),
     "a run under a checkpoint that ends before its set": Lie(_run_under_older_head(), "run.checkpoint", "found 10"),
-    "a run that is opened twice": Lie(_after(lambda operator: operator.open_run(1)), "run.once"),
+    "a run that is opened twice": Lie(_after(lambda o: o.open_run(1)), "run.once"),
     "a good run that is numbered before the bad one": Lie(_numbered, "run.number", "found 1"),
     "a run that is closed twice": Lie(_after(_closed_twice), "close.run"),
     "a run that is closed without being opened": Lie(_after(_closed_unopened), "close.run"),
     "a run that is closed in another month": Lie(_scored(month="2027-01"), "close.same", "2027-01"),
     "a run that changes its track": Lie(_scored(track="unofficial"), "close.same", "unofficial"),
-    "a run that is never closed": Lie(_after(lambda operator: operator.open_run(2)), "retire.runs", "found [2]"),
+    "a run that is never closed": Lie(_after(lambda o: o.open_run(2)), "retire.runs", "found [2]"),
     "a score that counts fewer results": Lie(_fewer, "score.count", "found 7"),
     "a score that counts more results": Lie(_scored(count=9), "score.count", "found 9"),
     "totals of other cohorts": Lie(_scored(totals=TOTALS_OF_OTHERS), "score.totals"),
@@ -720,7 +720,7 @@ LIES: dict[str, Lie] = {
     "results under another root": Lie(_scored(results_root=ZERO), "result.bound", "00" * 32),
     "a judge where the set names none": Lie(_run(judge=JUDGE_DIGEST), "run.judge", "expected nothing"),
     "a judge that the set does not name": Lie(
-        _steps(lambda operator: operator.begin(judge=JUDGE).play_run(1, judge=ONES)), "run.judge", ONES
+        _steps(lambda o: o.begin(judge=JUDGE).play_run(1, judge=ONES)), "run.judge", ONES
     ),
     "a run opened to somebody else": Lie(_changed(contents.RUNS, "opening", submitter="a-friend"), "opened.commitment"),
     "a run that is left out": Lie(_opened(runs=lambda of: of.runs[1:]), "opened.runs"),
@@ -760,9 +760,9 @@ LIES: dict[str, Lie] = {
     "a cohort in another order": Lie(_reordered, "set.live"),
     "a cohort that is quietly forgotten": Lie(_forgotten, "statements", "leaf 11"),
     "a second set of a month, with another draw": Lie(
-        _after(lambda operator: operator.state_set(next_draw=ZERO)), "set.month", "2026-12"
+        _after(lambda o: o.state_set(next_draw=ZERO)), "set.month", "2026-12"
     ),
-    "a set that skips a month": Lie(_after(lambda operator: operator.state_set("2027-02")), "set.month", "2027-02"),
+    "a set that skips a month": Lie(_after(lambda o: o.state_set("2027-02")), "set.month", "2027-02"),
     "a set that denies the public grammar of its tasks": Lie(_first_set(public_grammar=False), "set.public"),
     "a set with a cohort of the past": Lie(_before(_past), "set.plan", "2026-11"),
     "a set that forgets the one before": Lie(_next_set(previous=None), "set.previous"),
@@ -810,7 +810,7 @@ LIES: dict[str, Lie] = {
         _after(lambda o: o.turn(next_draw=commitment("draw-seed", *o.draw_seed("2026-12")))), "set.seeds"
     ),
     "a task under a specification that nobody knows": Lie(
-        _after(lambda operator: operator.commit(_new_task(operator), spec="9.9.9")), "commit.spec", "9.9.9"
+        _after(lambda o: o.commit(_new_task(o), spec="9.9.9")), "commit.spec", "9.9.9"
     ),
     "a task in two versions": Lie(_commit_twice, "commit.once"),
     "two tasks under one commitment": Lie(_two_tasks_one_commitment, "commit.digest"),
@@ -882,9 +882,7 @@ LIES: dict[str, Lie] = {
     "a retirement of nothing": Lie(_retired(tasks=[]), "retire.tasks"),
     "a retirement of another manifest": Lie(_other_manifest, "retirement.one", "00" * 32),
     "a spot check that is not opened": Lie(_first_set(spot_check=ZERO), "retire.spot_check"),
-    "a spot check that was not promised": Lie(
-        _after(lambda operator: operator.check()), "retire.spot_check", "expected nothing"
-    ),
+    "a spot check that was not promised": Lie(_after(lambda o: o.check()), "retire.spot_check", "expected nothing"),
     "a spot check with another seed": Lie(_checked(seed="00" * 32), "retire.spot_check"),
     "a spot check that chose otherwise": Lie(_checked(chosen=2, judged=2), "spot_check.chosen", "found 2"),
     "a spot check that chose nothing": Lie(_checked(chosen=0, judged=0), "spot_check.chosen", "found 0"),
@@ -954,7 +952,7 @@ LIES: dict[str, Lie] = {
     "a change of a key that was not the log's": Lie(_handed_over_by(THIRD), "head.key"),
     "a second change that begins at the first key": Lie(_handed_over_by(FIRST, THIRD, again=True), "key.order"),
     "a key that signs without a change": Lie(
-        _steps(lambda operator: operator.play_half().sign_with(NEW, careless=True)), "head.key", "log/checkpoints/11"
+        _steps(lambda o: o.play_half().sign_with(NEW, careless=True)), "head.key", "log/checkpoints/11"
     ),
     "a new key that signs too early": Lie(_new_key_too_early, "head.key"),
     "a head that two keys signed": Lie(_signed_by_both, "head.key", "log/checkpoint: the signatures"),
@@ -963,7 +961,7 @@ LIES: dict[str, Lie] = {
     "a checkpoint of another fork": Lie(_other_checkpoint, "checkpoint.root"),
     # -- leaves and files
     "a leaf in other bytes of the same JSON": Lie(
-        _logged(lambda operator: json.dumps(json.loads(operator.leaves[0])).encode()), "statements", "leaf 15"
+        _logged(lambda o: json.dumps(json.loads(o.leaves[0])).encode()), "statements", "leaf 15"
     ),
     **{
         f"a leaf that is no statement: {data[:9]!r}": Lie(_logged(lambda _, data=data: data), "statements", "leaf 15")

@@ -43,11 +43,7 @@ def test_an_honest_month_is_proved_and_its_full_score_is_pending(played):
     assert (report.answer, report.doubts) == ("yes", [])
     assert len(report.caveats) == 5
     assert json.loads(json.dumps(report.as_json()))["failed"] is None
-
-
-def test_the_report_ends_with_what_an_audit_does_not_prove(played):
-    lines = list(audit(played.retire(), played.keys).lines())
-    assert "yes" in lines
+    lines = list(report.lines())
     assert lines.index("yes") < lines.index("What this audit does not prove:")
     assert any("operator's word" in line for line in lines)
 
@@ -255,10 +251,7 @@ def test_history_that_was_rewritten_since(played, new_month):
     fork.play().retire()
     kept = (fork.folder / "log/checkpoints/11").read_text()
     refused(audit(folder, played.keys, kept), "consistency", "the checkpoint that was kept: the root at size 11")
-
-
-def test_what_was_kept_is_a_checkpoint(played):
-    refused(audit(played.retire(), played.keys, "no note"), "consistency", "the checkpoint that was kept")
+    refused(audit(folder, played.keys, "no note"), "consistency", "the checkpoint that was kept")
 
 
 def test_a_signed_head_of_absurd_size_is_refused_at_once(played):
