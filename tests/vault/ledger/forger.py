@@ -243,7 +243,8 @@ class History:
             name = f"run/{row.get('run')}"
             self._put(row, "open", places.get(("run-open", name), row.get("open")))
             self._put(row, "close", closes.get(name, row.get("close")))
-        trees = {run: self._tree(run, commits) for run in self.results}
+        shown = {row.get("run") for row in release.rows[RESULTS]}
+        trees = {run: self._tree(run, commits) for run in shown & self.results.keys()}
         for row in release.rows[RESULTS]:
             _, positions, tree = trees.get(row.get("run"), ("", {}, MerkleTree()))
             if (at := positions.get(row.get("result", {}).get("task"))) is not None:
