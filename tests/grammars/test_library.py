@@ -59,13 +59,13 @@ REACH = sample_cases(["cover", "all"], keep=["cover"])  # of a template's skelet
 
 # one template of each server; among them are all categories, and one that is admitted with all its variants
 ADMITTED = {
-    "calendar": "agenda",
-    "email": "hand-out",
+    "calendar": "enter",
+    "email": "deliver",
     "filesystem": "fix-config",
     "git": "commit-part",
     "github": "release",
     "memory": "repair",
-    "postgres": "sync",
+    "postgres": "amend",
     "redis": "poke",
     "spreadsheet": "put",
     "sqlite": "take-in",
