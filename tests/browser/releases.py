@@ -29,13 +29,10 @@ def _differing(month: Month) -> Month:
 
 def _emptied(month: Month) -> Month:
     """Withdraw every task of the cohort before a run."""
-    month.spares = []
-    month.begin()
+    month.begin_without_reserve()
     for task in list(month.cohorts[RETIRED]):
         month.withdraw(task, None)
-    month.open_run(1)
-    month.score(1)
-    return month
+    return month.play_run(1)
 
 
 PLAYS: Mapping[str, Callable[[Month], Month]] = {
@@ -53,11 +50,10 @@ def nothing(files: dict[str, bytes]) -> None:
 def released(name: str, folder: Path, edit: Edit = nothing) -> Played:
     """Play the month of a release, perhaps with other files than those that follow from it; `good` has a page."""
     month = Month(folder)
-    first = month.keys
     PLAYS[name](month)
     page = b"<!DOCTYPE html>\n" if name == "good" else None
     release = month.retire(lambda content: replace(content, page=page), edit)
-    return release, [*first, *(key for key in month.keys if key not in first)]
+    return release, month.keys
 
 
 def leaves_of(release: Path) -> list[bytes]:

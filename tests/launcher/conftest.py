@@ -110,12 +110,6 @@ def index() -> Iterator[Index]:
         yield started
 
 
-@pytest.fixture
-def another_index() -> Iterator[Index]:
-    with serving(Index()) as started:
-        yield started
-
-
 @dataclass(frozen=True)
 class Wheelhouse:
     """A folder of wheels, and locks for them."""

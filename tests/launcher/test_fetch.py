@@ -12,6 +12,8 @@ from quarterturn.launcher.package_index import Machine, Pin
 from quarterturn.launcher.pip_settings import PipSettings
 from quarterturn.launcher.steps import Stop
 
+from .conftest import sha256
+
 ANYWHERE = Machine("linux", "any", ("", ""))  # the wheel of these tests has no platform: see `fits`
 
 
@@ -21,9 +23,7 @@ def _fits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pin(*wheels: bytes) -> Pin:
-    import hashlib
-
-    return Pin("paperclip", "1.0", frozenset(hashlib.sha256(wheel).hexdigest() for wheel in wheels))
+    return Pin("paperclip", "1.0", frozenset(map(sha256, wheels)))
 
 
 def test_a_wheel_comes_from_an_index_that_serves_only_html(index: Any) -> None:

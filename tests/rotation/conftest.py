@@ -63,8 +63,13 @@ from verifiers.language.verdict import Evidence, Verdict
 from ..broken import SOLUTION
 from ..serving import serve
 
+SINGLE = Stratum("filesystem", "single-tool", "easy")
+COMPOSITION = Stratum("git", "composition", "medium")
+RECOVERY = Stratum("sqlite", "recovery", "hard")
+SMALL = SetSpec("small", dict.fromkeys((SINGLE, COMPOSITION, RECOVERY), 1))
+"""A set of three tasks a cohort, one of each category, on three servers; it has no reserve."""
 DEMO = replace(sets.DEMO, reserve={})
-"""The demo's set, whose reserve is tested where it matters."""
+"""The demo's set, for tests that need more tasks."""
 
 FIRST = Month.parse("2026-12")
 BEFORE = FIRST.plus(-1)
@@ -156,7 +161,7 @@ class Words:
 class Benchmark:
     """A home and its services, without worlds."""
 
-    def __init__(self, home: Path, database: str, spec: SetSpec = DEMO) -> None:
+    def __init__(self, home: Path, database: str, spec: SetSpec = SMALL) -> None:
         self.home, self.database, self.spec = home, database, spec
         self.seconds = self.stocked = 0
         self.judge: JudgeDigests | None = None
@@ -254,7 +259,7 @@ class Benchmark:
 
     def stock(self, each: int) -> None:
         """Add reviewed tasks of each stratum, each of a skeleton of its own."""
-        for stratum in DEMO.per_cohort:
+        for stratum in self.spec.per_cohort:
             for _ in range(each):
                 number, self.stocked = self.stocked, self.stocked + 1
                 self.add(document(number, stratum), f"s-{number}")
@@ -307,15 +312,15 @@ Prepared = Callable[[Callable[[Benchmark], Any], SetSpec], tuple[Benchmark, Any]
 def prepared() -> Iterator[Prepared]:
     """Return benchmarks on SQLite that a function has prepared once, with what it returned; tests take copies."""
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="quarterturn-rotation-") as folder:
-        known: dict[Callable[[Benchmark], Any], tuple[Benchmark, Any]] = {}
+        known: dict[tuple[Callable[[Benchmark], Any], str], tuple[Benchmark, Any]] = {}
 
         def of(prepare: Callable[[Benchmark], Any], spec: SetSpec) -> tuple[Benchmark, Any]:
-            if prepare not in known:
+            if (key := (prepare, repr(spec))) not in known:
                 home = Path(folder, str(len(known)))
                 home.mkdir()
                 benchmark = Benchmark(home, f"sqlite:///{home / 'quarterturn.db'}", spec)
-                known[prepare] = benchmark, prepare(benchmark)
-            return known[prepare]
+                known[key] = benchmark, prepare(benchmark)
+            return known[key]
 
         yield of
 
@@ -325,7 +330,7 @@ def own_home(tmp_path: Path, backend: str, request: pytest.FixtureRequest) -> It
     """Return a function that gives the test a benchmark of its own, prepared by a function, and what that returned."""
     opened: list[Benchmark] = []
 
-    def make(prepare: Callable[[Benchmark], Any], spec: SetSpec = DEMO) -> tuple[Benchmark, Any]:
+    def make(prepare: Callable[[Benchmark], Any], spec: SetSpec = SMALL) -> tuple[Benchmark, Any]:
         if backend == "sqlite":
             benchmark, told = request.getfixturevalue("prepared")(prepare, spec)
             opened.append(benchmark.copied(tmp_path))
@@ -339,7 +344,7 @@ def own_home(tmp_path: Path, backend: str, request: pytest.FixtureRequest) -> It
         home.engine.dispose()
 
 
-def _stocked(home: Benchmark) -> None:
+def stocked(home: Benchmark) -> None:
     home.stock(5)
 
 
@@ -348,10 +353,15 @@ def begun(home: Benchmark) -> None:
     home.rotation.run(BEFORE)
 
 
+def with_reserve(spares: int) -> SetSpec:
+    """Return the small set with so many spare tasks of each stratum in its reserve."""
+    return replace(SMALL, reserve=dict.fromkeys(SMALL.per_cohort, spares))
+
+
 @pytest.fixture
 def benchmark_home(own_home: OwnHome) -> Benchmark:
     """Return a home with enough reviewed tasks for the first set and one more cohort."""
-    return own_home(_stocked)[0]
+    return own_home(stocked)[0]
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Tests of tracing on drawn tasks, in a small sample; `./run bench tracing` makes the large one."""
 
-from collections import Counter
 from random import Random
 
 import pytest
@@ -8,46 +7,50 @@ import pytest
 from rotation.detection.tracing import trace
 
 from . import leaking
+from .detection.test_tracing import outcomes as counted
 
-CASES = 20
+CASES = 12
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def among():
-    return leaking.drawn(Random(20261122), 20, 20)
+    return leaking.drawn(Random(20261122), 10, 20)
 
 
 def outcomes(among, by, spoil, **what):
-    dice, count = Random(f"{by}/{spoil}"), Counter()
-    served = [shown.served for shown in among]
+    dice, served, found = Random(f"{by}/{spoil}"), [shown.served for shown in among], []
     for _ in range(CASES):
         guilty = leaking.guilty(among, by, dice)
-        said = trace(leaking.leak(among, guilty, dice, spoil, **what), served)
-        named = {who for who, _ in said.named}
-        count[said.verdict] += 1
-        count["right"] += bool(guilty) and named == set(guilty)
-        count["false"] += bool(named - set(guilty))
-    return count
+        found.append((trace(leaking.leak(among, guilty, dice, spoil, **what), served), set(guilty)))
+    return counted(found)
 
 
-@pytest.mark.parametrize("spoil", leaking.SPOILT)
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        "as it was",
+        pytest.param("a third missing", marks=pytest.mark.full),
+        pytest.param("reworded", marks=pytest.mark.full),
+        "reworded, a third missing",
+    ],
+)
 def test_the_right_run_is_named_also_after_rewording_and_with_a_third_missing(among, spoil):
     said = outcomes(among, 1, spoil, world=True)
-    assert said["right"] >= 16
+    assert said["all"] >= 10
     assert said["false"] == 0
 
 
 def test_a_part_of_a_goal_mostly_suffices(among):
     said = outcomes(among, 1, "a third missing")
-    assert said["right"] >= 8
+    assert said["all"] >= 5
     assert said["false"] == 0
 
 
 def test_two_who_mixed_their_texts_are_said_to_be_two_and_no_third_is_named(among):
     said = outcomes(among, 2, "as it was", world=True)
-    assert said["two"] >= 15
-    assert said["right"] >= 12
+    assert said["two"] >= 9
+    assert said["all"] >= 8
     assert said["false"] == 0
 
 

@@ -36,7 +36,7 @@ from sandbox.transcript import Transcript
 from sandbox.world.frozen import FrozenState
 from verifiers.language.verdict import Verdict
 
-from .conftest import DEMO, FIRST, NamedBox, begun, submission
+from .conftest import FIRST, SMALL, NamedBox, begun, submission
 
 pytestmark = pytest.mark.slow
 
@@ -323,7 +323,7 @@ def test_nothing_is_better_than_a_fail_in_more_months(prepared, tmp_path_factory
 
 
 def _check(prepared, tmp_path_factory, events):
-    home = prepared(begun, DEMO)[0].copied(tmp_path_factory.mktemp("month"))
+    home = prepared(begun, SMALL)[0].copied(tmp_path_factory.mktemp("month"))
     try:
         play(Month(home), events)
     finally:

@@ -119,12 +119,7 @@ def test_a_second_implementations_seal_opens_and_equals_the_vaults(text):
 
 # -- bad tags, nonces, texts and contexts -----------------------------------------------------------------------------
 
-BITS = (0, 1, 7, 8, 31, 32, 33, 63, 64, 71, 77, 80, 96, 97, 103, 120, 121, 126, 127)
-"""Bits of a tag that Wycheproof turns, one at a time."""
-
-
 TAGS = {
-    **{f"bit {bit} turned": lambda tag, bit=bit: turned(tag, bit) for bit in BITS},
     "bits 0 and 64 turned": lambda tag: turned(tag, 0, 64),
     "bits 71 and 103 turned": lambda tag: turned(tag, 71, 103),
     "all bits turned": lambda tag: bytes(byte ^ 0xFF for byte in tag),
@@ -149,6 +144,7 @@ def test_another_tag_does_not_open(rings, how, text):
 
 @pytest.mark.parametrize("name", ["nonce", "ciphertext", "wrapped_key"])
 def test_one_turned_bit_does_not_open(rings, sealed, name):
+    """The last bits of the ciphertext are those of the tag."""
     good = getattr(sealed, name)
     for bit in range(8 * len(good)):
         with refused(Broken, Locked):
@@ -313,8 +309,8 @@ def test_a_ring_file_is_spelled_in_one_way_only(tmp_path, passphrase):
     path = tmp_path / "ring"
     FileKeyRing.create(path, passphrase, cost=CHEAP)
     whole = path.read_text()
-    places = list(strings(json.loads(whole)))
-    assert len(places) > 5
+    places = [place for place in strings(json.loads(whole)) if passphrase is None or place[0] == "locks"]
+    assert len(places) > 3
     for place, change in itertools.product(places, CHANGES):
         document = json.loads(whole)
         inner = document

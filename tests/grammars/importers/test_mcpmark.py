@@ -88,22 +88,22 @@ STATES = {
 PLACE = Place("made/up/task", "up/verify.py", "filesystem", "octo")
 
 
-@pytest.fixture(scope="module")
-def predicate():
-    formula, reasons = read_verifier(VERIFIER, PLACE)
-    assert not reasons
-    return parse(formula)
+def both_pass(verifier, formula, left, folder):
+    """Require that a verifier and its predicate agree about the files that are left, and return what they say."""
+    for path, text in left.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    environment = os.environ | {"FILESYSTEM_TEST_DIR": str(folder)}
+    done = subprocess.run([sys.executable, "-c", verifier], env=environment, capture_output=True, check=False)
+    assert (judge(parse(formula), files(left)).verdict is Verdict.TRUE) == (done.returncode == 0), left
+    return done.returncode == 0
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_the_predicate_says_what_the_verifier_says(predicate, tmp_path, state):
-    for path, text in STATES[state].items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
-    environment = os.environ | {"FILESYSTEM_TEST_DIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", VERIFIER], env=environment, capture_output=True, check=False)
-    assert (judge(predicate, files(STATES[state])).verdict is Verdict.TRUE) == (done.returncode == 0)
-    assert (state in {"right", "a file to ignore", "beta"}) == (done.returncode == 0)
+def test_the_predicate_says_what_the_verifier_says(tmp_path, state):
+    formula, reasons = read_verifier(VERIFIER, PLACE)
+    assert not reasons
+    assert both_pass(VERIFIER, formula, STATES[state], tmp_path) == (state in {"right", "a file to ignore", "beta"})
 
 
 def test_what_is_not_understood_is_named_by_its_line_and_never_guessed():
@@ -259,36 +259,24 @@ def main():
 
 main()
 """
-COPIES = {"a.txt": "one", "b.txt": "one", "c.txt": "one"}
-PARTS = {
+RIGHT = {
+    **dict.fromkeys(("a.txt", "b.txt", "c.txt"), "one"),
     "parts/1.txt": "ab\n",
     "parts/2.txt": "cd\n",
     "parts/3.txt": "\u00e4\u00f6\u00fc",
     "whole.txt": "ab\ncd\n\u00e4\u00f6\u00fc",
 }
 LEFT = {
-    "right": {**COPIES, **PARTS},
+    "right": RIGHT,
     "nothing": {},
-    "a copy that differs": {**COPIES, **PARTS, "c.txt": "One"},
-    "no copy": {key: text for key, text in {**COPIES, **PARTS}.items() if key != "b.txt"},
-    "a part too long": {**COPIES, **PARTS, "parts/2.txt": "cd\ne", "whole.txt": "ab\ncd\ne\u00e4\u00f6\u00fc"},
-    "another order": {**COPIES, **PARTS, "whole.txt": "cd\nab\n\u00e4\u00f6\u00fc"},
-    "empty parts": {**COPIES, **dict.fromkeys(PARTS, "")},
-    "a line twice": {
-        **COPIES,
-        "parts/1.txt": "ab\n",
-        "parts/2.txt": "AB\n",
-        "parts/3.txt": "\u00e4\u00f6\u00fc",
-        "whole.txt": "ab\nAB\n\u00e4\u00f6\u00fc",
-    },
-    "another end": {
-        **COPIES,
-        "parts/1.txt": "ab\n",
-        "parts/2.txt": "cd\n",
-        "parts/3.txt": "\u00e4\u00f6o",
-        "whole.txt": "ab\ncd\n\u00e4\u00f6o",
-    },
-    "no whole": {**COPIES, **{key: text for key, text in PARTS.items() if key != "whole.txt"}},
+    "a copy that differs": RIGHT | {"c.txt": "One"},
+    "no copy": {path: text for path, text in RIGHT.items() if path != "b.txt"},
+    "a part too long": RIGHT | {"parts/2.txt": "cd\ne", "whole.txt": "ab\ncd\ne\u00e4\u00f6\u00fc"},
+    "another order": RIGHT | {"whole.txt": "cd\nab\n\u00e4\u00f6\u00fc"},
+    "empty parts": RIGHT | dict.fromkeys(("parts/1.txt", "parts/2.txt", "parts/3.txt", "whole.txt"), ""),
+    "a line twice": RIGHT | {"parts/2.txt": "AB\n", "whole.txt": "ab\nAB\n\u00e4\u00f6\u00fc"},
+    "another end": RIGHT | {"parts/3.txt": "\u00e4\u00f6o", "whole.txt": "ab\ncd\n\u00e4\u00f6o"},
+    "no whole": {path: text for path, text in RIGHT.items() if path != "whole.txt"},
 }
 
 
@@ -296,13 +284,7 @@ LEFT = {
 def test_digests_and_parts_of_files_are_compared_as_the_verifier_does(tmp_path, state):
     formula, reasons = read_verifier(CONTENTS, PLACE)
     assert not reasons
-    for path, text in LEFT[state].items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
-    environment = os.environ | {"FILESYSTEM_TEST_DIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", CONTENTS], env=environment, capture_output=True, check=False)
-    assert (judge(parse(formula), files(LEFT[state])).verdict is Verdict.TRUE) == (done.returncode == 0)
-    assert (state in {"right", "empty parts"}) == (done.returncode == 0)
+    assert both_pass(CONTENTS, formula, LEFT[state], tmp_path) == (state in {"right", "empty parts"})
 
 
 @pytest.mark.parametrize(
@@ -341,7 +323,7 @@ def test_lengths_may_differ_by_so_much(tmp_path):
         ("\u00e4\u00f6xx\u00fc", True),
         ("\u00e4\u00f6xxx\u00fc", False),
     ):
-        left = {**COPIES, **PARTS, "parts/3.txt": third, "whole.txt": f"ab\ncd\n{third}"}
+        left = RIGHT | {"parts/3.txt": third, "whole.txt": f"ab\ncd\n{third}"}
         assert (judge(parse(formula), files(left)).verdict is Verdict.TRUE) is right
 
 
@@ -361,10 +343,4 @@ sys.exit(0 if found or text == "" else 1)
     formula, reasons = read_verifier(verifier, PLACE)
     assert not reasons
     for number, left in enumerate([{"note": "x"}, {"note": "y"}, {"note": ""}, {}, {"note/x": "x"}]):
-        root = tmp_path / str(number)
-        for path, text in left.items():
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_text(text)
-        environment = os.environ | {"FILESYSTEM_TEST_DIR": str(root)}
-        done = subprocess.run([sys.executable, "-c", verifier], env=environment, capture_output=True, check=False)
-        assert (judge(parse(formula), files(left)).verdict is Verdict.TRUE) == (done.returncode == 0), left
+        both_pass(verifier, formula, left, tmp_path / str(number))

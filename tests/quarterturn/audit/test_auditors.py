@@ -515,10 +515,7 @@ def accused(request, month, tmp_path):
         month.vary()
         free = {f"name_{n}": {"from": [f"word{n}{place}" for place in range(64)]} for n in (1, 2)}
         month.tasks[task] |= {"free": free, "goal": "Write the café {{name_1}} and {{name_2}}"}
-    month.begin()
-    for number in (1, 2):
-        month.open_run(number)
-        month.score(number)
+    month.begin().play_run(1).play_run(2)
     evidence = month.evidence_against(1, task)
     return month, evidence, tmp_path / "given"
 

@@ -15,6 +15,8 @@ import numpy as np
 from rotation.detection.statistics.served_values import SaidValues, dated, served_values
 from rotation.detection.statistics.table import ResultTable
 
+from .worlds import table_of
+
 HONEST = ("quiet", "stray", "favourites", "spray", "scaffold", "habits")
 
 
@@ -73,23 +75,14 @@ def play(world: EchoWorld, seed: int, redrawn: int = 0) -> ResultTable:
         for row in rows(world, seed, redrawn, silent=False)
     )
     runs = [(month, who) for month in range(1, world.months + 1) for who in range(world.submitters)]
-    nothing = np.zeros((len(runs), 0), dtype=np.int64)
-    return ResultTable(
+    nothing = np.zeros((len(runs), 0), dtype=bool)
+    return table_of(
+        nothing,
+        nothing,
         runs=tuple(f"{month}-{who}" for month, who in runs),
         submitter=np.array([who for _, who in runs], dtype=np.int64),
         rotation=np.array([month for month, _ in runs], dtype=np.int64),
         submitters=tuple(f"s{who:02}" for who in range(world.submitters)),
-        tasks=(),
-        family=np.zeros(0, dtype=np.int64),
-        families=(),
-        server=np.zeros(0, dtype=np.int64),
-        first=np.zeros(0, dtype=np.int64),
-        cap=np.zeros(0, dtype=np.int64),
-        taken=nothing.astype(bool),
-        passed=nothing.astype(bool),
-        calls=nothing,
-        sequence=nothing,
-        exposed=nothing.astype(bool),
         said=said,
     )
 

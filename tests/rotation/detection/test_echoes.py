@@ -62,15 +62,15 @@ def test_hits_are_hypergeometric(population, marked, drawn):
 def test_who_repeats_a_leaked_text_is_found_and_its_source_named(known, repeated, sources):
     world = EchoWorld(known=known, repeated=repeated, sources=sources, months=3)
     found, named = Counter(), []
-    for seed in range(6):
+    for seed in range(4):
         table = play(world, seed)
         for month in (2, 3):
             guilty = echoes(table, month)["s00"]
             found[month] += guilty.p_value <= CLEAR
             named.append(guilty.detail)
-    assert found[2] >= 5
-    assert found[3] == 6
-    assert sum(name is not None for name in named) >= 10
+    assert found[2] >= 3
+    assert found[3] == 4
+    assert sum(name is not None for name in named) >= 7
     book = [name for name in named if name]
     assert all(name.startswith("own earlier month" if sources == 0 else "s") for name in book)
 
@@ -97,14 +97,14 @@ def test_a_source_is_named_only_if_it_is_the_true_one():
 )
 def test_who_guesses_sprays_or_has_habits_is_not_found_nor_a_source_named(world):
     flagged, p_values = 0, []
-    for seed in range(4):
+    for seed in range(2):
         table = play(world, seed)
         for month in range(2, world.months + 1):
             results = echoes(table, month)
             flagged += any(result.p_value * len(results) <= 0.01 for result in results.values())
             p_values += [result.p_value for result in results.values()]
             assert not [result.detail for result in results.values() if result.detail]
-    assert flagged <= 1
+    assert flagged == 0
     assert np.mean(np.array(p_values) <= 0.05) <= 0.05
 
 
@@ -117,9 +117,8 @@ def test_many_matches_that_chance_explains_name_nobody():
 
 def test_who_repeats_one_text_of_each_of_many_sources_is_found_in_later_months_too():
     world = EchoWorld(submitters=40, known=0.1, repeated=0.3, sources=39, months=5, begins=4)
-    for seed in range(2):
-        table = play(world, seed)
-        assert max(echoes(table, month)["s00"].p_value for month in (4, 5)) < 1e-8
+    table = play(world, 0)
+    assert max(echoes(table, month)["s00"].p_value for month in (4, 5)) < 1e-8
 
 
 def test_a_p_value_allows_for_four_tests_and_for_the_months_that_a_match_counts_in():
@@ -131,13 +130,12 @@ def test_a_p_value_allows_for_four_tests_and_for_the_months_that_a_match_counts_
 
 def test_with_the_others_values_drawn_again_even_a_leaker_is_like_everybody():
     world, p_values = EchoWorld(known=0.2, repeated=0.3, months=2, manners=HONEST, stray=60), []
-    for seed in range(2):
-        assert echoes(play(world, seed), 2)["s00"].p_value <= CLEAR
-        for redrawn in range(1, 3):
-            results = echoes(play(world, seed, redrawn), 2)
-            p_values += [result.p_value for result in results.values()]
-            assert not [result.detail for result in results.values() if result.detail]
-    assert len(p_values) > 60
+    assert echoes(play(world, 0), 2)["s00"].p_value <= CLEAR
+    for redrawn in range(1, 3):
+        results = echoes(play(world, 0, redrawn), 2)
+        p_values += [result.p_value for result in results.values()]
+        assert not [result.detail for result in results.values() if result.detail]
+    assert len(p_values) > 30
     assert np.mean(np.array(p_values) <= 0.05) <= 0.05
 
 

@@ -46,12 +46,8 @@ def test_what_a_finding_rests_on_is_opened_and_holds(month):  # noqa: F811
     assert "folder-" in served.goal
     opened = month.vault.open(task, who="ada", why="a test").task
     statements = month.run_ledger.opened(1).statement, month.run_ledger.scored(1).statement
-    assert (
-        len(
-            check_accusation(json.loads(evidence_line(document)), opened.document, *statements, recipients_of(document))
-        )
-        == 4
-    )
+    line = json.loads(evidence_line(document))
+    assert len(check_accusation(line, opened.document, *statements, recipients_of(document))) == 4
     key = bytes.fromhex(document["variant_key"])
     assert opened.filled(variant.assigned(key, "alpha", "2026-12", opened.free)) == served
 

@@ -1,7 +1,5 @@
 """Tests of the figures behind the detection report."""
 
-import json
-
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -56,10 +54,6 @@ def test_a_submitter_who_knows_tasks_jumps_by_excess(line):
     assert excess.pop(f"s{KNOWING}") > max(0.1, *excess.values())
 
 
-def test_nobody_jumps_in_the_first_month(line):
-    assert figures.jumps(line, 1) == []
-
-
 def test_a_submitter_who_knows_tasks_is_above_the_peers_band(line):
     shown = figures.expected(line, MONTHS)
     band = shown["band"]
@@ -108,11 +102,3 @@ def test_every_run_has_a_raw_score_beside_the_linked_one(line):
     for row, raw in zip(rows, (line.table.passed & line.table.taken).sum(1) / (4 * COHORT), strict=True):
         assert row["raw"]["value"] == pytest.approx(raw, abs=1e-6)
         assert row["linked"]["low"] < row["linked"]["value"] < row["linked"]["high"]
-
-
-def test_all_of_it_is_plain_json_and_the_same_twice(line):
-    def document() -> str:
-        parts = [part(line, MONTHS) for part in (figures.jumps, figures.expected, figures.residuals, figures.drift)]
-        return json.dumps([figures.scores(line), *parts], allow_nan=False)
-
-    assert document() == document()

@@ -15,13 +15,10 @@ WORLD = World(effort=0.28)
 GUILTY = "who000"
 
 
-def test_a_submitter_who_knows_half_of_the_kept_tasks_is_found_and_nobody_else():
+def test_a_submitter_who_knows_half_of_the_kept_tasks_is_found_and_nobody_else_and_the_share_is_estimated():
     table = play(WORLD, 1, Wrong(known=0.5))
     assert flagged(leak, table) == flagged(leak, table, 4) == [GUILTY]
-
-
-def test_the_known_share_is_estimated_with_an_interval():
-    [found] = [test for test in leak(play(WORLD, 1, Wrong(known=0.5)), 4) if test.subject == GUILTY]
+    [found] = [test for test in leak(table, 4) if test.subject == GUILTY]
     low, high = found.interval
     assert 0 < low < 0.5 < high <= 1
     assert low < found.effect < high
@@ -39,7 +36,7 @@ def test_a_model_that_needs_fewer_calls_everywhere_is_no_leak():
     assert GUILTY not in flagged(leak, replace(table, calls=calls))
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.full) for seed in (2, 3))])
 @pytest.mark.parametrize(
     "world", [WORLD, replace(WORLD, submitters=5, harder=1.0), replace(WORLD, shared=0.9, bases=2)]
 )
@@ -58,11 +55,6 @@ def test_below_five_submitters_nobody_is_judged_but_the_detectable_share_is_give
 def test_at_a_stricter_level_only_larger_leaks_are_detectable():
     [one] = [found for found in contrasts(play(WORLD, 1), 3) if found.submitter == GUILTY]
     assert one.month.smallest(0.05) < one.month.smallest(0.0005)
-
-
-def test_later_months_change_nothing():
-    table = play(WORLD, 4, Wrong(known=0.4))
-    assert leak(table, 3) == leak(table.until(3), 3)
 
 
 def test_many_runs_in_a_month_are_no_more_suspicious_than_one():

@@ -10,7 +10,7 @@ import pytest
 from rotation.detection.tracing import Recipient, ServedTask, Trace, trace
 from vault.task import variant
 
-from ..leaking import cut
+from ..leaking import cut, mixed
 
 pytestmark = pytest.mark.slow
 
@@ -54,11 +54,6 @@ def reworded(text: str, dice: random.Random) -> str:
         word if "-" in word or dice.random() > 0.125 else dice.choice(["", "some", "thing"]) for word in text.split()
     ]
     return "  ".join(word for word in words if word).upper().replace("-", "_")
-
-
-def mixed(one: str, other: str, dice: random.Random) -> str:
-    """Mix two recipients' texts: either's words wherever they differ."""
-    return " ".join(dice.choice(pair) for pair in zip(one.split(), other.split(), strict=True))
 
 
 def outcomes(found: list[tuple[Trace, set[Recipient]]]) -> Counter[str]:

@@ -7,14 +7,13 @@ import pytest
 
 from rotation.errors import NotAllowed
 from rotation.exposure.tracks import DOCKER, ENDPOINT, TRACKS, UNOFFICIAL, track_of
-from rotation.month.sets import DEMO
 from rotation.runs.run_tasks import OpenRun
 from sandbox.endpoint.address import parse
 from sandbox.runs import submission as submissions
 from vault.ledger.audit.verify import audit
 from vault.ledger.statements import log_state
 
-from ..conftest import FIRST, Benchmark, NamedBox
+from ..conftest import FIRST, SMALL, Benchmark, NamedBox
 
 pytestmark = pytest.mark.slow
 
@@ -55,7 +54,7 @@ def test_an_endpoint_is_served_the_sunset_cohort_and_the_log_says_so(begun_home)
     opened = begun_home.leaf(f"run-open/{run.record.number}").predicate
     assert (opened["track"], opened["cohorts"]) == ("endpoint", [FIRST.cohort])
     scored = begun_home.leaf(f"score/{run.record.number}").predicate
-    assert (scored["track"], scored["count"], len(scored["totals"])) == ("endpoint", 6, 1)
+    assert (scored["track"], scored["count"], len(scored["totals"])) == ("endpoint", SMALL.cohort_size, 1)
 
 
 def test_without_a_sunset_cohort_nothing_is_served(begun_home):
@@ -98,7 +97,7 @@ def test_a_fresh_cohort_has_no_skeleton_that_an_endpoint_has_read(begun_home):
     fresh = next(c for c in begun_home.months.cohorts("live") if c.retires == FIRST.plus(4))
     assert not read & tags(begun_home, fresh.tasks)
     counts = begun_home.leaf(f"set/{FIRST.plus(1)}").predicate["counts"]
-    assert counts == {"unseen": 24, "seen": 0}  # what was read has left
+    assert counts == {"unseen": SMALL.size, "seen": 0}  # what was read has left
 
 
 def test_an_auditor_accepts_months_with_and_without_hosted_runs(begun_home):
@@ -132,7 +131,7 @@ def test_the_audit_knows_the_same_tracks_and_what_each_is_served():
 
 
 def test_a_run_of_no_track_of_the_set_is_not_opened(begun_home):
-    begun_home.spec = replace(DEMO, tracks=("docker",))
+    begun_home.spec = replace(SMALL, tracks=("docker",))
     begun_home.reopen()
     with pytest.raises(NotAllowed, match="no track 'endpoint'; its tracks are: docker"):
         begun_home.open("read", kind="endpoint")

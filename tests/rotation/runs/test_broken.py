@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from rotation.errors import NotAllowed
-from rotation.month.sets import DEMO
 from rotation.runs.broken import evidence_of
 from sandbox.errors import Malformed
 from vault.task.document import Task
 from verifiers.language.verdict import Verdict
 
-from ..conftest import document
+from ..conftest import SINGLE, document
 
 CALL = {"tool": "filesystem.write_file", "arguments": {"path": "/data/files/a", "content": "x"}}
 STATE = {"filesystem": {}}
@@ -42,7 +41,7 @@ def task(benchmark_home):
     """Add a task with a solution and no mutant, and give a function that proves it again."""
 
     def add(answer=None):
-        parsed = Task.parse(document(999, min(DEMO.per_cohort)))
+        parsed = Task.parse(document(999, SINGLE))
         solution = {"name": "direct", "calls": [CALL], "answer": answer}
         names = {"skeleton": "s", "template": "t"}
         provenance = {"solutions": [solution], "mutants": []}

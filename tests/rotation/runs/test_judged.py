@@ -9,12 +9,11 @@ import pytest
 from rotation.errors import Refused
 from rotation.exposure.tracks import DOCKER, ENDPOINT, JUDGED, MODEL, UNOFFICIAL, track_of
 from rotation.month.judge import JudgeDigests
-from rotation.month.sets import DEMO
 from sandbox.isolation.run_classes import run_class
 from sandbox.runs.claims import has_claims
 from vault.task.document import Task
 
-from ..conftest import BEFORE, FIRST, NamedBox, document, submission
+from ..conftest import BEFORE, FIRST, SINGLE, NamedBox, document, submission
 
 pytestmark = pytest.mark.slow
 
@@ -95,7 +94,7 @@ def test_tasks_with_claims_are_served_to_no_run_without_a_judge(benchmark_home, 
 
 
 def test_a_task_with_claims_is_told_from_others():
-    plain = document(1, next(iter(DEMO.per_cohort)))
+    plain = document(1, SINGLE)
     assert not has_claims(Task.parse(plain))
     nested = {"any": [{"not": {"all": [plain["success_predicate"], CLAIMS]}}]}
     for judged in (CLAIMS, {"not": CLAIMS}, nested):

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from rotation.errors import NotAllowed, Refused
-from rotation.month.sets import DEMO, Stratum
+from rotation.month.sets import Stratum
 from rotation.month.store import Unsettled
 from rotation.runs.run_tasks import OpenRun
 from sandbox.results.bound_transcript import transcript_bytes
@@ -23,7 +23,7 @@ from vault.store.public_log import PublicLog
 from vault.task.lifecycle import TaskState
 from verifiers.language.verdict import Verdict
 
-from ..conftest import BEFORE, FIRST, Benchmark, Killed, NamedBox, OwnHome, killed, played, submission
+from ..conftest import BEFORE, FIRST, Benchmark, Killed, NamedBox, OwnHome, killed, played, submission, with_reserve
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def _with_spares(home: Benchmark) -> None:
 @pytest.fixture
 def home(own_home: OwnHome) -> Benchmark:
     """Return a home whose first set is live, with two spare tasks of each stratum in the reserve."""
-    return own_home(_with_spares, replace(DEMO, reserve=dict.fromkeys(DEMO.per_cohort, 2)))[0]
+    return own_home(_with_spares, with_reserve(2))[0]
 
 
 def only(run: OpenRun, task: str) -> OpenRun:

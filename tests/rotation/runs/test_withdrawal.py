@@ -11,7 +11,7 @@ import pytest
 from rotation.errors import Malformed, NotAllowed
 from rotation.findings.store import NewFinding, ScanRecord
 from rotation.month.cohort import Candidate, allocate
-from rotation.month.sets import DEMO, SETS, Stratum
+from rotation.month.sets import SETS, Stratum
 from rotation.runs import withdrawal
 from vault.errors import NotAllowed as NotOpen
 from vault.errors import NotFound, Unavailable
@@ -19,22 +19,30 @@ from vault.ledger.statements.results import figures
 from vault.task.lifecycle import TaskState
 
 from ...broken import EVIDENCE
-from ..conftest import BEFORE, FIRST, Benchmark, Killed, NamedBox, OwnHome, document, killed, submission
+from ..conftest import (
+    BEFORE,
+    FIRST,
+    SMALL,
+    Benchmark,
+    Killed,
+    NamedBox,
+    OwnHome,
+    begun,
+    document,
+    killed,
+    submission,
+    with_reserve,
+)
 
 pytestmark = pytest.mark.slow
 
-WITH_RESERVE = replace(DEMO, reserve=dict.fromkeys(DEMO.per_cohort, 2))
-
-
-def _with_spares(home: Benchmark) -> None:
-    home.stock(5)
-    home.rotation.run(BEFORE)
+WITH_RESERVE = with_reserve(2)
 
 
 @pytest.fixture
 def home(own_home: OwnHome) -> Benchmark:
     """Return a home whose first set is live, with one spare task of each stratum."""
-    return own_home(_with_spares, WITH_RESERVE)[0]
+    return own_home(begun, WITH_RESERVE)[0]
 
 
 def members(home: Benchmark, place: int = 0) -> tuple[str, ...]:
@@ -93,7 +101,7 @@ def test_the_next_of_the_reserve_takes_the_place_in_the_promised_order(home):
 
 
 def members_of(folder: Path) -> tuple[str, ...]:
-    return tuple(line["id"] for line in lines(folder, "openings.jsonl")[:6])
+    return tuple(line["id"] for line in lines(folder, "openings.jsonl")[: SMALL.cohort_size])
 
 
 def test_without_a_reserve_the_cohort_is_smaller_and_still_a_quarter(home):
@@ -105,13 +113,13 @@ def test_without_a_reserve_the_cohort_is_smaller_and_still_a_quarter(home):
     assert late.replacement is None
     others = gone(home, *[task for task in second if task != twin][:2])
     assert all(one.replacement for one in others)
-    assert len(members(home, 1)) == 5
+    assert len(members(home, 1)) == SMALL.cohort_size - 1
     turned(home, FIRST)
     folder = turned(home, FIRST.plus(1))
     assert {task["id"] for task in lines(folder, "withdrawn.jsonl")} == {twin, *(one.task for one in others)}
 
 
-@pytest.mark.parametrize(("cause", "counted"), [("leak", 6), ("broken", 5)])
+@pytest.mark.parametrize(("cause", "counted"), [("leak", 3), ("broken", 2)])
 def test_a_leaked_task_counts_where_it_is_bound_and_a_broken_one_nowhere(home, cause, counted):
     """A refill counts in the runs that were opened after it, and in no other."""
     task = members(home)[0]
@@ -131,10 +139,10 @@ def test_a_leaked_task_counts_where_it_is_bound_and_a_broken_one_nowhere(home, c
     assert {name: run["totals"]["attempted"] for name, run in runs.items()} == {
         "early": counted,
         "under-way": counted,
-        "late": 6,
+        "late": 3,
     }
     assert all(run["figures"] == figures(run["totals"]) for run in runs.values())
-    assert {line["totals"]["attempted"] for line in lines(folder, "runs.jsonl")} == {6}, "what was bound stays bound"
+    assert {line["totals"]["attempted"] for line in lines(folder, "runs.jsonl")} == {3}, "what was bound stays bound"
     results = {(row["run"], row["result"]["task"]) for row in lines(folder, "results.jsonl")}
     assert (early.record.number, task) in results
     assert (folder / "broken.jsonl").exists() == (cause == "broken")
@@ -271,7 +279,7 @@ def test_a_task_withdrawn_while_a_run_is_being_opened_is_not_served(home, monkey
     monkeypatch.setattr(home.ledger, "publish", meanwhile)
     run = home.open()
     assert task not in run.tasks
-    assert len(run.tasks) == run.record.tasks == 24
+    assert len(run.tasks) == run.record.tasks == SMALL.size
     home.finish(run)
     turned(home, FIRST)
 
@@ -383,7 +391,7 @@ def test_a_scan_still_reads_what_was_withdrawn(home):
 
 
 def test_no_two_of_a_reserve_share_a_skeleton_whatever_their_stratum():
-    strata = sorted(DEMO.per_cohort)[:2]
+    strata = sorted(SMALL.per_cohort)[:2]
     spec = replace(WITH_RESERVE, per_cohort=dict.fromkeys(strata, 1))
     pool = [
         Candidate(f"t-{place}", stratum, f"s-{n}", bytes([n, place]))
@@ -398,7 +406,7 @@ def test_no_two_of_a_reserve_share_a_skeleton_whatever_their_stratum():
 def test_a_committed_task_whose_skeleton_is_now_shared_leaves_the_reserve(home):
     home.stock(1)
     made = []
-    for number, stratum in enumerate(sorted(DEMO.per_cohort)[:2] * 4):  # of these one each enters
+    for number, stratum in enumerate(sorted(SMALL.per_cohort)[:2] * 4):  # of these one each enters
         made.append(home.add(document(1000 + number, stratum), f"shared-{number // 2}"))
     with home.months.transaction() as session:
         for task_id in made:
@@ -424,7 +432,7 @@ def test_a_refill_is_opened_with_what_it_was_served_alone(home):
     assert one.replacement not in names
 
 
-@pytest.mark.parametrize("name", ["demo", "mcpbench"])
+@pytest.mark.parametrize("name", ["demo", pytest.param("mcpbench", marks=pytest.mark.full)])
 def test_the_reserve_of_a_shipped_set_fills_the_place_of_a_withdrawn_task(tmp_path, name):
     spec = SETS[name]
     home = Benchmark(tmp_path, f"sqlite:///{tmp_path / 'quarterturn.db'}", spec)

@@ -19,7 +19,7 @@ from vault.ledger.signatures.checkpoint import open_checkpoint
 from vault.ledger.signatures.note import Verifier
 
 from ...envelopes import opened
-from ..conftest import BEFORE, FIRST, Benchmark
+from ..conftest import BEFORE, FIRST, SMALL, Benchmark
 
 pytestmark = pytest.mark.slow
 
@@ -173,5 +173,5 @@ def test_nothing_that_is_signed_tells_anything_of_a_live_task(turned):
     key = turned.month_key.public_key().public_bytes_raw()
     found = files(folder_of(turned))
     shown = b"".join([opened(found[month.ATTESTATION], key), *found.values()])
-    assert len(live) == 24
+    assert len(live) == SMALL.size
     assert not [word for word in secrets if word.encode() in shown]

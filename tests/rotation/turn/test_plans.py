@@ -6,31 +6,23 @@ from dataclasses import replace
 import pytest
 
 from rotation.errors import Refused
-from rotation.month.sets import DEMO, Stratum
 from sandbox.runs.store import RunState
 from vault.task.lifecycle import TaskState
 
-from ..conftest import BEFORE, FIRST, Benchmark, document
+from ..conftest import BEFORE, FIRST, SINGLE, SMALL, Benchmark
 
 pytestmark = pytest.mark.slow
 
-ONE = Stratum("filesystem", "single-tool", "easy")
 PLANS = [(2, 1), (3, 2), *(pytest.param(*plan, marks=pytest.mark.full) for plan in ((12, 1), (2, 12)))]
 
 
 def benchmark(tmp_path, cohorts, period):
     """Give a benchmark with one task a cohort and one spare."""
-    spec = replace(DEMO, per_cohort={ONE: 1}, reserve={ONE: 1}, cohorts=cohorts, period=period)
+    spec = replace(SMALL, per_cohort={SINGLE: 1}, reserve={SINGLE: 1}, cohorts=cohorts, period=period)
     home = Benchmark(tmp_path, f"sqlite:///{tmp_path / 'quarterturn.db'}", spec)
-    add(home, cohorts + 1)
+    home.stock(cohorts + 1)
     home.rotation.run(BEFORE)
     return home
-
-
-def add(home, count):
-    for _ in range(count):
-        number, home.stocked = home.stocked, home.stocked + 1
-        home.add(document(number, ONE), f"s-{number}")
 
 
 @pytest.mark.parametrize(("cohorts", "period"), PLANS)
@@ -46,7 +38,7 @@ def test_a_cohort_retires_each_period_and_each_release_is_proved(tmp_path, cohor
         turns_over = (number + 1) % period == 0
         plan = home.planner.plan(month) if not turns_over else None
         assert plan is None or (plan.retire, dict(plan.enter)) == (None, {})
-        add(home, 1 if turns_over else 0)
+        home.stock(1 if turns_over else 0)
         home.rotation.run(month)
         assert len(home.vault.records(TaskState.LIVE)) == cohorts
         assert (home.releases / month.release).is_dir() == turns_over
@@ -64,11 +56,11 @@ def test_months_without_a_retirement_are_months_of_their_own(tmp_path):
     home.rotation.run(FIRST)
     assert home.runs.get(unserved.record.number).state is RunState.ABORTED
     assert home.play("careful", 1).record.month == "2027-01"
-    add(home, 2)
+    home.stock(2)
     home.rotation.run(FIRST.plus(1))
     assert spare in (home.audited(FIRST.plus(1)) / "withdrawn.jsonl").read_text()
     home.rotation.run(FIRST.plus(2))
-    add(home, 1)
+    home.stock(1)
     home.rotation.run(FIRST.plus(3))
     assert not (home.audited(FIRST.plus(3)) / "withdrawn.jsonl").exists()
 
@@ -76,7 +68,7 @@ def test_months_without_a_retirement_are_months_of_their_own(tmp_path):
 @pytest.mark.parametrize("other", [{"cohorts": 2}, {"period": 3}])
 def test_a_plan_never_changes_once_it_is_promised(tmp_path, other):
     home = benchmark(tmp_path, 3, 1)
-    add(home, 5)
+    home.stock(5)
     home.spec = replace(home.spec, **other)
     home.reopen()
     with pytest.raises(Refused, match="promised to retire with 2026-12, 2027-01, 2027-02"):

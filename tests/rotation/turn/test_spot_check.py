@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from rotation.runs.run_tasks import OpenRun
 from rotation.turn import spot_check, turn_facts
 from rotation.turn.spot_check import SpotChecks
 from sandbox.boxes import box
@@ -16,7 +17,7 @@ from sandbox.world.frozen import FrozenState
 from vault.ledger.audit.verify import audit
 from verifiers.language.verdict import Evidence, Verdict
 
-from ..conftest import FIRST, Benchmark, Killed, NamedBox, submission
+from ..conftest import FIRST, SMALL, Benchmark, Killed, NamedBox, begun, submission
 
 pytestmark = pytest.mark.slow
 
@@ -33,23 +34,41 @@ def state(task_id, word) -> UnjudgedResult:
     return UnjudgedResult(task_id, FrozenState(word.encode()), facts, Transcript((), None, "answered"))
 
 
-def played(home, *, words=None, **changes):
-    """Play a run that passes everything, in which each task's state is the word `true`, or another one.
+def judged(home, run, task_id, word="true", **changes):
+    """Record that a task of a run passed, with these changes, and that its state is this word."""
+    home.run_tasks.seal(run, state(task_id, word))
+    home.run_tasks.record(run, replace(home.done(task_id), judged_by="another", **changes))
 
-    `changes` are made to the outcome of its first task.
-    """
+
+def _all_but_one_judged(home) -> OpenRun:
+    begun(home)
     run = home.open("careful")
     home.serve(run)
-    for place, task_id in enumerate(run.left):
-        home.run_tasks.seal(run, state(task_id, (words or {}).get(place, "true")))
-        made = replace(home.done(task_id), judged_by="another")
-        home.run_tasks.record(run, replace(made, **changes) if place == 0 else made)
-    home.official.close(run)
+    for task_id in run.tasks[1:]:
+        judged(home, run, task_id)
     return run
+
+
+@pytest.fixture
+def under_way(own_home, monkeypatch) -> tuple[Benchmark, OpenRun]:
+    """Give a benchmark in which every result is sampled, and a run that lacks the outcome of its first task."""
+    monkeypatch.setattr("vault.ledger.statements.spot_check.ONE_IN", 1)
+    return own_home(_all_but_one_judged)
+
+
+def finished(home, run, word="true", **changes):
+    """Judge the first task of a run, and close it."""
+    judged(home, run, run.tasks[0], word, **changes)
+    home.official.close(run)
 
 
 def stated(home):
     return home.leaf(f"retire/{FIRST}").predicate["spot_check"]
+
+
+def counted(home):
+    """Give how many results were chosen, judged again, and judged otherwise, as the retirement states it."""
+    return tuple(stated(home)[name] for name in ("chosen", "judged", "differed"))
 
 
 def found(home):
@@ -60,19 +79,16 @@ def kept(home):
     return home.vault.blob_names("left/")
 
 
-def test_correctly_judged_states_are_judged_again_and_deleted(home):
-    run = played(home)
-    assert len(kept(home)) == len(run.tasks) == 24
+def test_correctly_judged_states_are_judged_again_and_deleted(under_way):
+    home, run = under_way
+    finished(home, run)
+    assert len(kept(home)) == len(run.tasks) == SMALL.size
     home.rotation.run(FIRST)
-    assert {name: stated(home)[name] for name in ("chosen", "judged", "differed")} == {
-        "chosen": 24,
-        "judged": 24,
-        "differed": 0,
-    }
+    assert counted(home) == (12, 12, 0)
     assert sorted(home.again.asked) == sorted(run.tasks)
     assert kept(home) == home.vault.blob_names("again/") == found(home) == []
     step = audit(home.audited(FIRST), [home.vkey]).steps[10]
-    assert "24 of the month's 24 results; the operator says that 24 were judged again, and that 0 came" in step.proved
+    assert "12 of the month's 12 results; the operator says that 12 were judged again, and that 0 came" in step.proved
 
 
 def test_one_in_twenty_is_asked_for_and_the_audit_knows_which(begun_home):
@@ -80,12 +96,13 @@ def test_one_in_twenty_is_asked_for_and_the_audit_knows_which(begun_home):
     for number in range(4):
         home.play(f"agent-{number}", 0.5)
     home.rotation.run(FIRST)
-    assert 0 <= stated(home)["chosen"] <= 24, "of 96; more is once in a milliard months"
+    assert 0 <= stated(home)["chosen"] <= 16, "of 48; more is once in a milliard months"
     home.audited(FIRST)
 
 
-def test_a_worker_that_says_passed_where_the_state_says_not_is_found(home):
-    run = played(home, words={0: "false"})
+def test_a_worker_that_says_passed_where_the_state_says_not_is_found(under_way):
+    home, run = under_way
+    finished(home, run, "false")
     home.rotation.run(FIRST)
     assert stated(home)["differed"] == 1
     name = f"{run.record.number}/{run.tasks[0]}"
@@ -128,10 +145,11 @@ FALSE = Evidence("filesystem.fileExists", Verdict.FALSE)
         ),
     }.values(),
 )
-def test_the_definition_of_a_differing_verdict(home, word, changes, differs):
-    played(home, words={0: word}, **changes)
+def test_the_definition_of_a_differing_verdict(under_way, word, changes, differs):
+    home, run = under_way
+    finished(home, run, word, **changes)
     home.rotation.run(FIRST)
-    assert (stated(home)["judged"], stated(home)["differed"]) == (24, int(differs))
+    assert counted(home) == (12, 12, int(differs))
 
 
 def test_a_result_that_is_bound_otherwise_than_it_was_sealed_is_found(home, monkeypatch):
@@ -147,25 +165,21 @@ def test_a_result_that_is_bound_otherwise_than_it_was_sealed_is_found(home, monk
     run = home.open("careful")
     home.serve(run)
     for task_id in run.left:
-        home.run_tasks.seal(run, state(task_id, "false"))
-        home.run_tasks.record(run, replace(home.done(task_id, passed=False), judged_by="another"))
+        judged(home, run, task_id, "false", verdict=Verdict.FALSE, evidence=FALSE)
     home.official.close(run)
     home.rotation.run(FIRST)
-    assert (stated(home)["judged"], stated(home)["differed"]) == (24, 1)
+    assert counted(home) == (12, 12, 1)
 
 
-def test_states_that_cannot_be_judged_again_are_counted(home):
-    run = played(home, words={0: "unjudged"})
+def test_states_that_cannot_be_judged_again_are_counted(under_way):
+    home, run = under_way
+    finished(home, run, "unjudged")
     bare = home.play("bare", 0.5)
     home.rotation.run(FIRST)
-    assert {name: stated(home)[name] for name in ("chosen", "judged", "differed")} == {
-        "chosen": 48,
-        "judged": 23,
-        "differed": 0,
-    }
+    assert counted(home) == (24, 11, 0)
     lines = "\n".join(turn_facts.spot_check_lines(home.months.turn(FIRST)))
-    assert "23 of 48 chosen results judged again, 0 came out otherwise" in lines
-    passed = [f"{bare.record.number}/{task}" for task in bare.tasks[:12]]
+    assert "11 of 24 chosen results judged again, 0 came out otherwise" in lines
+    passed = [f"{bare.record.number}/{task}" for task in bare.tasks[:6]]
     assert all(name in lines for name in (f"{run.record.number}/{run.tasks[0]}", *passed)), "a pass has a state"
 
 
@@ -183,20 +197,19 @@ def test_the_attempt_that_counts_is_the_one_that_is_judged_again(home):
     for task in others:
         home.run_tasks.seal(taken, state(task.id, "true"))
         home.run_tasks.record(taken, replace(home.done(task.id), judged_by=WORKER))
-    assert len(kept(home)) == 23
+    assert len(kept(home)) == 11
     home.official.close(taken)
     home.rotation.run(FIRST)
-    assert (stated(home)["judged"], stated(home)["differed"]) == (23, 0)
-    assert "(22 of them by the process that judged at first)" in turn_facts.spot_check_lines(home.months.turn(FIRST))[0]
+    assert counted(home) == (12, 11, 0)
+    assert "(10 of them by the process that judged at first)" in turn_facts.spot_check_lines(home.months.turn(FIRST))[0]
 
 
 def test_unjudged_results_of_a_run_that_the_turn_closed_are_not_judged_again(home):
     run = home.open("careful")
     home.serve(run)
-    home.run_tasks.seal(run, state(run.left[0], "true"))
-    home.run_tasks.record(run, replace(home.done(run.left[0]), judged_by="another"))
+    judged(home, run, run.left[0])
     home.rotation.run(FIRST)
-    assert (stated(home)["chosen"], stated(home)["judged"]) == (24, 1)
+    assert counted(home) == (12, 1, 0)
     assert kept(home) == []
 
 
@@ -208,9 +221,10 @@ def test_a_run_that_was_served_nothing_has_nothing_to_judge_again(home):
 
 
 @pytest.mark.both_databases
-@pytest.mark.parametrize("place", [0, 5, 23])
-def test_a_check_that_is_killed_goes_on_where_it_was(home, place):
-    played(home, words={3: "false"})
+@pytest.mark.parametrize("place", [0, 5, 11])
+def test_a_check_that_is_killed_goes_on_where_it_was(under_way, place):
+    home, run = under_way
+    finished(home, run, "false")
     real, asked = home.again.verdict, []
 
     def dies(*args):
@@ -223,17 +237,18 @@ def test_a_check_that_is_killed_goes_on_where_it_was(home, place):
     with pytest.raises(Killed):
         home.rotation.run(FIRST)
     home.reopen()
-    assert len(kept(home)) == 24
+    assert len(kept(home)) == SMALL.size
     home.rotation.run(FIRST)
-    assert len(home.again.asked) == 24 - place
+    assert len(home.again.asked) == SMALL.size - place
     assert not set(asked) & set(home.again.asked)
-    assert (stated(home)["judged"], stated(home)["differed"], len(found(home))) == (24, 1, 1)
+    assert (counted(home), len(found(home))) == ((12, 12, 1), 1)
     home.audited(FIRST)
 
 
 @pytest.mark.parametrize("step", ["drop_states", "conclude"])
-def test_a_check_that_is_killed_after_its_verdicts_judges_nothing_again(home, monkeypatch, step):
-    played(home, words={3: "false"})
+def test_a_check_that_is_killed_after_its_verdicts_judges_nothing_again(under_way, monkeypatch, step):
+    home, run = under_way
+    finished(home, run, "false")
     real = getattr(SpotChecks, step)
 
     def dies(*args):
@@ -247,11 +262,12 @@ def test_a_check_that_is_killed_after_its_verdicts_judges_nothing_again(home, mo
     home.reopen()
     home.rotation.run(FIRST)
     assert home.again.asked == []
-    assert (stated(home)["judged"], stated(home)["differed"], len(found(home))) == (24, 1, 1)
+    assert (counted(home), len(found(home))) == ((12, 12, 1), 1)
 
 
-def test_nobody_learns_the_choice_from_what_a_worker_has(home):
-    played(home)
+def test_nobody_learns_the_choice_from_what_a_worker_has(under_way):
+    home, run = under_way
+    finished(home, run)
     seed = home.vault.open_blob(f"spot-seed/{FIRST}", who="ada", why="curious")
     opened = [entry for entry in home.vault.access_log() if entry.what == f"blob/spot-seed/{FIRST}"]
     assert [entry.who for entry in opened] == ["ada"], "and whoever looks is in the access log"
@@ -269,5 +285,5 @@ def test_withdrawn_tasks_and_hosted_runs_are_counted_as_the_log_has_them(home):
     home.finish(home.open("hosted", "endpoint"))
     home.play("late", 1)
     home.rotation.run(FIRST)
-    assert stated(home)["chosen"] == 24 + 5 + 23
+    assert stated(home)["chosen"] == 12 + 2 + 11
     home.audited(FIRST)

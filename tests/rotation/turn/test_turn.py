@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from rotation.errors import NotAllowed, Refused
-from rotation.month.sets import DEMO, Stratum
+from rotation.month.sets import Stratum
 from rotation.month.store import Unsettled
 from rotation.turn import draw_seeds
 from rotation.turn.release_steps import ReleaseSteps
@@ -23,9 +23,20 @@ from vault.ledger.statements.leaf import Statement
 from vault.task.lifecycle import TaskState
 from verifiers.language.verdict import Verdict
 
-from ..conftest import BEFORE, FIRST, Benchmark, Killed, document, killed, outcome
+from ..conftest import BEFORE, FIRST, SMALL, Benchmark, Killed, OwnHome, begun, document, killed, outcome
 
 pytestmark = pytest.mark.slow
+
+
+def _played_once(home: Benchmark) -> None:
+    begun(home)
+    home.play("careful", 0.5)
+
+
+@pytest.fixture
+def played_home(own_home: OwnHome) -> Benchmark:
+    """Return a home in its first month, in which one run was played."""
+    return own_home(_played_once)[0]
 
 
 def leaves(home: Benchmark) -> list[Statement]:
@@ -41,7 +52,7 @@ def test_the_first_turn_fills_four_cohorts_of_equal_mix(begun_home):
     assert [str(c.retires) for c in cohorts] == ["2026-12", "2027-01", "2027-02", "2027-03"]
     for cohort in cohorts:
         mix = Counter(Stratum.of(begun_home.vault.record(task_id)) for task_id in cohort.tasks)
-        assert mix == Counter(DEMO.per_cohort)
+        assert mix == Counter(SMALL.per_cohort)
 
 
 def test_nothing_is_live_before_its_commitment_is_under_a_published_checkpoint(begun_home):
@@ -54,52 +65,45 @@ def test_nothing_is_live_before_its_commitment_is_under_a_published_checkpoint(b
 
 def test_a_turn_retires_the_promised_cohort_in_the_promised_order(begun_home):
     promised = begun_home.months.cohorts("live")[0]
+    gone = {begun_home.vault.record(task_id).skeleton_tag for task_id in promised.tasks}
     begun_home.rotation.run(FIRST)
     retire = next(s for s in leaves(begun_home) if s.kind == "retire")
     assert [task["id"] for task in retire.predicate["tasks"]] == list(promised.tasks)
+    assert begun_home.months.seen() == gone, "none of its skeletons enters again"
     states = Counter(record.state for record in begun_home.vault.records())
-    assert states == {TaskState.LIVE: 24, TaskState.PUBLISHED: 6}
+    assert states == {TaskState.LIVE: SMALL.size, TaskState.PUBLISHED: SMALL.cohort_size}
 
 
-def test_the_publication_satisfies_an_auditor_who_trusts_nobody(begun_home):
-    begun_home.play("careful", 0.5)
-    begun_home.play("null", 0)
-    begun_home.rotation.run(FIRST)
-    report = audit(begun_home.audited(FIRST), [begun_home.vkey])
+def test_the_publication_satisfies_an_auditor_who_trusts_nobody(played_home):
+    played_home.play("null", 0)
+    played_home.rotation.run(FIRST)
+    report = audit(played_home.audited(FIRST), [played_home.vkey])
     assert report.pending  # the other cohorts are not open yet, so no month's full score can be recomputed
 
 
-def test_retired_skeletons_are_seen_and_never_enter_again(begun_home):
-    retired = begun_home.months.cohorts("live")[0].tasks
-    gone = {begun_home.vault.record(task_id).skeleton_tag for task_id in retired}
-    begun_home.rotation.run(FIRST)
-    assert begun_home.months.seen() == gone
-
-
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_a_turn_killed_at_any_step_is_finished_once(begun_home, monkeypatch, step, when):
-    begun_home.play("careful", 0.5)
-    real = begun_home.rotation._steps[step]
+@pytest.mark.parametrize("when", [pytest.param("before", marks=pytest.mark.full), "after"])
+def test_a_turn_killed_at_any_step_is_finished_once(played_home, monkeypatch, step, when):
+    real = played_home.rotation._steps[step]
 
     def at_step(turn):
         if when == "after":
             real(turn)
         raise Killed
 
-    monkeypatch.setitem(begun_home.rotation._steps, step, at_step)
+    monkeypatch.setitem(played_home.rotation._steps, step, at_step)
     with pytest.raises(Killed):
-        begun_home.rotation.run(FIRST)
-    begun_home.reopen()
-    if not begun_home.months.turn(FIRST).finished:
-        begun_home.rotation.run(FIRST)
-    assert begun_home.months.turn(FIRST).done == STEPS
-    assert kinds(begun_home)["retire"] == 1
-    assert kinds(begun_home)["set"] == 2
-    assert kinds(begun_home)["commit"] == 30
-    assert begun_home.log.fsck() == []
-    begun_home.audited(FIRST)
-    assert len(list((begun_home.public / "months" / str(FIRST)).iterdir())) == 3
+        played_home.rotation.run(FIRST)
+    played_home.reopen()
+    if not played_home.months.turn(FIRST).finished:
+        played_home.rotation.run(FIRST)
+    assert played_home.months.turn(FIRST).done == STEPS
+    assert kinds(played_home)["retire"] == 1
+    assert kinds(played_home)["set"] == 2
+    assert kinds(played_home)["commit"] == SMALL.size + SMALL.cohort_size
+    assert played_home.log.fsck() == []
+    played_home.audited(FIRST)
+    assert len(list((played_home.public / "months" / str(FIRST)).iterdir())) == 3
 
 
 @pytest.fixture
@@ -156,11 +160,11 @@ def test_too_few_tasks_stop_a_turn_before_anything_happens(begun_home):
 
 
 def test_a_set_of_another_size_is_refused_while_cohorts_of_this_one_are_live(begun_home):
-    begun_home.spec = replace(DEMO, name="twice", per_cohort=dict.fromkeys(DEMO.per_cohort, 2))
+    begun_home.spec = replace(SMALL, name="twice", per_cohort=dict.fromkeys(SMALL.per_cohort, 2))
     begun_home.stock(2)
     begun_home.reopen()
     size = begun_home.ledger.size
-    with pytest.raises(Refused, match=r"cohort-2027-01 was promised with 6 tasks, .* 'twice' has 12: "):
+    with pytest.raises(Refused, match=r"cohort-2027-01 was promised with 3 tasks, .* 'twice' has 6: "):
         begun_home.rotation.run(FIRST)
     assert begun_home.ledger.size == size
     assert begun_home.months.live_month() == FIRST
@@ -168,20 +172,20 @@ def test_a_set_of_another_size_is_refused_while_cohorts_of_this_one_are_live(beg
 
 def test_a_set_larger_by_one_task_is_not_refused(begun_home):
     more = Stratum("filesystem", "composition", "easy")
-    begun_home.spec = replace(DEMO, per_cohort=dict(DEMO.per_cohort) | {more: 1})
+    begun_home.spec = replace(SMALL, per_cohort=dict(SMALL.per_cohort) | {more: 1})
     begun_home.add(document(900, more), "s-900")
     begun_home.reopen()
     begun_home.rotation.run(FIRST)
-    assert [item["count"] for item in begun_home.leaf("set/2027-01").predicate["cohorts"]] == [6, 6, 6, 7]
+    assert [item["count"] for item in begun_home.leaf("set/2027-01").predicate["cohorts"]] == [3, 3, 3, 4]
 
 
 def test_withdrawals_make_no_cohort_of_another_size(begun_home):
     """What counts is how many tasks a cohort was promised with."""
-    tasks = begun_home.months.cohorts("live")[1].tasks[:3]
+    tasks = begun_home.months.cohorts("live")[1].tasks[:2]
     begun_home.withdrawals.withdraw(tasks, "they leaked", cause="leak", who="ada")
     begun_home.stock(1)
     begun_home.rotation.run(FIRST)
-    assert [item["count"] for item in begun_home.leaf("set/2027-01").predicate["cohorts"]] == [3, 6, 6, 6]
+    assert [item["count"] for item in begun_home.leaf("set/2027-01").predicate["cohorts"]] == [1, 3, 3, 3]
 
 
 def test_turns_come_in_order_and_once(begun_home):
@@ -218,12 +222,6 @@ def test_a_run_that_opens_while_a_turn_begins_is_refused(begun_home, monkeypatch
     assert not begun_home.runs.list()
 
 
-def test_only_an_image_in_an_official_box_is_on_a_ranked_track(begun_home):
-    opened = [("image", True), ("command", True), ("image", False)]
-    runs = [begun_home.open("mine", kind, official=official) for kind, official in opened]
-    assert [run.record.track for run in runs] == ["docker", "unofficial", "unofficial"]
-
-
 def test_a_run_left_open_is_aborted_in_public(begun_home):
     run = begun_home.open()
     begun_home.run_tasks.record(run, outcome(run.tasks[0], "single-tool", passed=True))
@@ -255,11 +253,6 @@ def test_a_run_takes_no_outcome_of_a_task_that_it_was_not_opened_for(begun_home)
         begun_home.run_tasks.record(run, outcome(spare, "single-tool", passed=True))
 
 
-def test_every_serving_is_an_exposure(begun_home):
-    run = begun_home.play("careful", 0.5)
-    assert {row[1:] for row in begun_home.exposures.totals(run.tasks[0])} == {("careful", "docker", 1)}
-
-
 def test_a_task_is_exposed_again_before_it_is_served_again_by_any_thread(begun_home):
     run = begun_home.open()
     begun_home.serve(run)
@@ -289,11 +282,10 @@ def test_two_runs_of_a_submitter_with_something_unsettled_open_a_review_and_take
 
 
 @pytest.mark.both_databases
-def test_a_second_run_of_a_submitter_is_their_second_attempt(begun_home):
-    begun_home.play("careful", 0.5)
-    begun_home.play("careful", 1)
-    begun_home.rotation.run(FIRST)
-    rows = (begun_home.releases / FIRST.release / "runs.jsonl").read_text().splitlines()
+def test_a_second_run_of_a_submitter_is_their_second_attempt(played_home):
+    played_home.play("careful", 1)
+    played_home.rotation.run(FIRST)
+    rows = (played_home.releases / FIRST.release / "runs.jsonl").read_text().splitlines()
     assert [json.loads(row)["opening"]["attempt"] for row in rows] == [1, 2]
 
 

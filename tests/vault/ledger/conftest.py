@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -41,6 +42,11 @@ def dice(*names: object) -> bytes:
     return hashlib.sha256("/".join(map(str, names)).encode()).digest()
 
 
+def drawn_signer(seed: str, name: str = ORIGIN) -> Signer:
+    """Return the signer of this name whose key is drawn from a seed."""
+    return Signer(name, Ed25519PrivateKey.from_private_bytes(dice(seed)))
+
+
 def task_document(name: str, place: int) -> dict:
     server, category, difficulty = STRATA[place]
     return {
@@ -61,8 +67,10 @@ JUDGE_DIGEST = leaf.sha256_hex(canonical(JUDGE))
 SPOT_SEED = dice("spot", 3)  # chooses one of the eight results
 
 
-SECOND, OTHER_SECOND = (Signer(name, Ed25519PrivateKey.from_private_bytes(dice(name))) for name in ("cyd", "dan"))
-WITNESS = Cosigner("witness.example/w", Ed25519PrivateKey.from_private_bytes(dice("witness")))
+SECOND, OTHER_SECOND = (drawn_signer(name, name) for name in ("cyd", "dan"))
+WITNESS = Cosigner("witness.example/w", drawn_signer("witness").key)
+WRONG_VERDICT = {"solution": "reference", "calls": [], "answer": None, "state": {}, "verdict": False}
+"""What shows a task to be broken: its reference solution fails."""
 
 
 def second_signature(signer: Signer, withdrawal: bytes, origin: str = ORIGIN) -> dict[str, str]:
@@ -99,9 +107,7 @@ class PlayedRun:
         """Give what the release of a cohort opens of it."""
         rows = [row for row in self.results if row.result["cohort"] == cohort]
         pair = next(((totals, salt) for name, totals, salt in self.totals if name == cohort), (None, None))
-        return RunOpening(
-            self.run, self.open_leaf, self.close_leaf, self.opening, self.salt, self.tree, rows, *pair
-        )  # fmt: skip
+        return RunOpening(self.run, self.open_leaf, self.close_leaf, self.opening, self.salt, self.tree, rows, *pair)
 
 
 class PermissiveWriter(LogWriter):
@@ -114,8 +120,8 @@ class PermissiveWriter(LogWriter):
 class Month:
     def __init__(self, folder: Path, name: str = "home") -> None:
         self.folder = folder / name
-        self.signer = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(dice("key")))
-        self.keys = [self.signer.verifier.vkey]
+        self.signer = drawn_signer("key")
+        self.keys = [self.signer.verifier.vkey]  # with all that signed later
         self.writer = LogWriter(self.folder / "log", self.folder / "head" / "signed", self.signer, ORIGIN)
         self.leaves: list[bytes] = []
         self.index: dict[str, int] = {}
@@ -364,8 +370,7 @@ class Month:
     def withdraw_broken(self, gone: str, refill: str | None, **evidence: object) -> None:
         """Withdraw a task as broken; its evidence says that the reference solution fails."""
         self.withdraw(gone, refill, cause="broken", reason="its reference solution fails")
-        facts = {"task": gone, "solution": "reference", "calls": [], "answer": None, "state": {}, "verdict": False}
-        self.evidence.append(facts | evidence)
+        self.evidence.append({"task": gone} | WRONG_VERDICT | evidence)
 
     def sign_with(self, signer: Signer, *, careless: bool = False) -> None:
         """Sign heads with another key from now on."""
@@ -373,7 +378,7 @@ class Month:
         writer = PermissiveWriter if careless else LogWriter
         self.writer = writer(self.folder / "log", self.folder / "head" / "signed", signer, ORIGIN, former=former)
         self.signer = signer
-        self.keys = [self.signer.verifier.vkey]
+        self.keys = list(dict.fromkeys([*self.keys, signer.verifier.vkey]))
 
     def hand_over(self, new: Signer, data: bytes | None = None, *, careless: bool = False) -> None:
         """Log a change of the key, correctly or in these bytes, and continue under the new one."""
@@ -382,27 +387,38 @@ class Month:
         self.sign_with(new, careless=careless)
         self.publish()
 
-    def begin(self) -> "Month":
-        """Commit to everything and state the set."""
+    def begin(self, **facts: object) -> "Month":
+        """Commit to everything and state the set, with other facts or as it is."""
         self.commit_all()
-        self.state_set()
+        self.state_set(**facts)
+        return self
+
+    def begin_without_reserve(self) -> "Month":
+        """Begin a month in which nothing replaces a task."""
+        self.spares = []
+        return self.begin()
+
+    def play_run(self, number: int, **opening: object) -> "Month":
+        """Open a run and score it."""
+        self.open_run(number, **opening)
+        self.score(number)
+        return self
+
+    def play_aborted(self, number: int, **opening: object) -> "Month":
+        """Open a run and abort it."""
+        self.open_run(number, **opening)
+        self.abort(number)
         return self
 
     def play_half(self) -> "Month":
         """Play the month up to the end of its first run, all of it published."""
-        self.begin()
-        self.open_run(1)
-        self.score(1)
-        self.publish()
+        self.begin().play_run(1).publish()
         return self
 
-    def play_across(self, new: Signer, data: bytes | None = None, *, careless: bool = False) -> "Month":
+    def play_across(self, new: Signer) -> "Month":
         """Play the whole month up to the turn, with a change of the key between its two runs."""
-        self.play_half()
-        self.hand_over(new, data, careless=careless)
-        self.open_run(2)
-        self.abort(2)
-        return self
+        self.play_half().hand_over(new)
+        return self.play_aborted(2)
 
     def vary(self) -> "Month":
         """Let the first task of each cohort name a variant key."""
@@ -410,32 +426,28 @@ class Month:
             self.tasks[task]["variant_key"] = hashlib.sha256(dice("variant", task)).hexdigest()
         return self
 
-    def play(self) -> "Month":
-        """Play the whole month up to the turn, honestly."""
-        self.begin()
-        self.open_run(1)
-        self.score(1)
-        self.open_run(2)
-        self.abort(2)
-        return self
+    def play(self, **facts: object) -> "Month":
+        """Play the whole month up to the turn, honestly; its set may state further facts."""
+        return self.begin(**facts).play_run(1).play_aborted(2)
 
-    def play_withdrawing(self, refill: int | None = 0) -> "Month":
-        """A month in which a task is refilled from the reserve between two runs; honestly, with the first of it.
+    def play_withdrawing(self) -> "Month":
+        """A month in which a task is refilled from the reserve between two runs, with the first of it.
 
         Then its rest is withdrawn, and the cohort's other task, whose stratum has none. A second person signs.
         """
         self.second = SECOND
-        self.begin()
-        self.open_run(1)
-        before = {name: list(tasks) for name, tasks in self.cohorts.items()}
+        self.begin().open_run(1)
         first, second = self.cohorts[RETIRED]
-        self.withdraw(first, None if refill is None else self.spares[refill])
-        if refill == 0:
-            self.withdraw(self.spares[1], None)
-            self.withdraw(second, None)
-        self.score(1, before)
-        self.open_run(2)
-        self.score(2)
+        self.withdraw(first, self.spares[0])
+        self.withdraw(self.spares[1], None)
+        self.withdraw(second, None)
+        self.score(1)
+        return self.play_run(2)
+
+    def plan_two_cohorts(self) -> "Month":
+        """Plan two live cohorts instead of four."""
+        self.plan = {"cohorts": 2, "lifetime": "P2M"}
+        self.cohorts = {name: self.cohorts[name] for name in COHORTS[:2]}
         return self
 
     def play_turns(self) -> "Month":
@@ -445,22 +457,16 @@ class Month:
         signature; the key is changed; the months promise spot checks; and the seed that drew the last cohort is due at
         the end.
         """
-        self.plan = {"cohorts": 2, "lifetime": "P2M"}
-        self.cohorts = {name: self.cohorts[name] for name in COHORTS[:2]}
+        self.plan_two_cohorts()
         self.spares += [self.invent("r2", 0), self.invent("s0", 1), self.invent("s1", 1)]
         self.tasks[self.spares[0]]["variant_key"] = hashlib.sha256(dice("variant", self.spares[0])).hexdigest()
         self.own_grammars = {self.spares[4], self.cohorts[COHORTS[1]][1]}
         for number, attempt in {1: 1, 3: 2, 4: 1, 7: 1, 8: 2, 9: 3}.items():
             self.submitters[number] = ("favourite", attempt)
         self.submitters |= {6: ("agent-2", 1), 10: ("agent-2", 1)}
-        self.commit_all()
-        self.state_set(**self.promises(3))
-        self.open_run(1, judge=JUDGE_DIGEST)
-        self.score(1)
+        self.begin(**self.promises(3)).play_run(1, judge=JUDGE_DIGEST)
         self.open_run(2, track="unofficial")
-        self.open_run(3)
-        self.abort(3)
-        self.score(2)
+        self.play_aborted(3).score(2)
         self.check_month()
         self.second = SECOND
         self.turn(**self.promises(5))
@@ -469,11 +475,9 @@ class Month:
         self.open_run(4, judge=JUDGE_DIGEST)
         self.withdraw(first, self.spares[0])
         self.score(4)
-        self.open_run(5, track="endpoint", cohorts=["cohort-2027-01"])
-        self.score(5)
-        self.hand_over(Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(dice("second key"))))
-        self.open_run(6, track="docker-model-gateway")
-        self.score(6)
+        self.play_run(5, track="endpoint", cohorts=["cohort-2027-01"])
+        self.hand_over(drawn_signer("second key"))
+        self.play_run(6, track="docker-model-gateway")
         self.withdraw(self.spares[2], None)
         self.check_month()
         self.turn(**self.promises(14))
@@ -483,13 +487,10 @@ class Month:
         self.score(7)
         self.abort(8)
         self.withdraw_broken(second, self.spares[4])
-        self.open_run(9, judge=JUDGE_DIGEST)
-        self.score(9)
-        self.open_run(10, track="endpoint", cohorts=["cohort-2027-02"])
-        self.score(10)
+        self.play_run(9, judge=JUDGE_DIGEST)
+        self.play_run(10, track="endpoint", cohorts=["cohort-2027-02"])
         self.withdraw(self.spares[3], None)
         self.check_month()
-        self.keys = [key.vkey for key in self.writer.verifiers]
         return self
 
     def promises(self, entries: int) -> dict:
@@ -514,13 +515,7 @@ class Month:
 
     def play_checked(self) -> "Month":
         """Play a month whose set promises a spot check; its seed samples one result, which was judged again."""
-        self.commit_all()
-        self.state_set(spot_check=commitment("spot-check", SPOT_SEED, self.salt("spot")))
-        self.open_run(1)
-        self.score(1)
-        self.open_run(2)
-        self.abort(2)
-        self.check()
+        self.play(spot_check=commitment("spot-check", SPOT_SEED, self.salt("spot"))).check()
         return self
 
     def check(self, **other: object) -> None:
@@ -551,9 +546,7 @@ class Month:
         gone = [self.opened(task, provenance=task in self.solutions) for task in self.due()]
         runs = [run.opened(self.sunset) for run in self.runs if self.sunset in run.cohorts]
         evidence = [line for line in self.evidence if line["task"] in self.due()]
-        return BundleContent(
-            self.month, self.sunset, ORIGIN, CANARY, 0, tasks, runs, gone, broken=evidence
-        )  # fmt: skip
+        return BundleContent(self.month, self.sunset, ORIGIN, CANARY, 0, tasks, runs, gone, broken=evidence)
 
     def opened(self, task: str, *, provenance: bool = False) -> TaskOpening:
         document, salt = (self.provenance(task), self.salt("provenance", task)) if provenance else (None, None)
@@ -649,7 +642,6 @@ def new_month(tmp_path: Path) -> Callable[[str], Month]:
     return lambda name: Month(tmp_path, name)
 
 
-@pytest.fixture
-def other_content() -> Callable[..., Callable[[BundleContent], BundleContent]]:
+def with_other(**fields: Callable[[BundleContent], Any]) -> Callable[[BundleContent], BundleContent]:
     """Change fields of what a retirement opens."""
-    return lambda **fields: lambda content: replace(content, **{k: f(content) for k, f in fields.items()})
+    return lambda content: replace(content, **{name: field(content) for name, field in fields.items()})

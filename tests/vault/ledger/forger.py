@@ -20,15 +20,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
 from vault.commitment import commitment
 from vault.errors import Malformed
 from vault.ledger.audit.verify import audit
 from vault.ledger.release import contents
 from vault.ledger.release.contents import BROKEN, MANIFEST, OPENINGS, RESULTS, RUNS, TASKS, WITHDRAWN
 from vault.ledger.signatures.checkpoint import Checkpoint
-from vault.ledger.signatures.note import Signer
 from vault.ledger.statements.forms import Form
 from vault.ledger.statements.jcs import canonical
 from vault.ledger.statements.log_state import handover_text, month_number, month_text
@@ -39,14 +36,9 @@ from vault.ledger.statements.statement import STATEMENTS, statement_form
 from vault.ledger.tree.merkle import MerkleTree, inclusion_proof, leaf_hash, set_root
 from vault.ledger.tree.tiles import entries_path, pack_entries, tile_path
 
-from .conftest import ORIGIN, SECOND, Month, dice, second_signature
+from .conftest import ORIGIN, SECOND, Month, drawn_signer, second_signature
 
-SIGNERS = {
-    signer.verifier.vkey: signer
-    for signer in (
-        Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(dice(n))) for n in ("key", "second key", "third")
-    )
-}
+SIGNERS = {signer.verifier.vkey: signer for signer in map(drawn_signer, ("key", "second key", "third"))}
 KEYS = list(SIGNERS)
 BOUND = (TASKS, WITHDRAWN, OPENINGS, RUNS, RESULTS)  # files with documents that a commitment fixes
 
@@ -251,7 +243,8 @@ class History:
             name = f"run/{row.get('run')}"
             self._put(row, "open", places.get(("run-open", name), row.get("open")))
             self._put(row, "close", closes.get(name, row.get("close")))
-        trees = {run: self._tree(run, commits) for run in self.results}
+        shown = {row.get("run") for row in release.rows[RESULTS]}
+        trees = {run: self._tree(run, commits) for run in shown & self.results.keys()}
         for row in release.rows[RESULTS]:
             _, positions, tree = trees.get(row.get("run"), ("", {}, MerkleTree()))
             if (at := positions.get(row.get("result", {}).get("task"))) is not None:

@@ -32,11 +32,9 @@ def key_file(name: str) -> Path:
 def played(name: str, folder: Path) -> dict[Path, bytes]:
     """Make a good release; give its files, those beside it too, by their places below the vectors."""
     month = Month(folder)
-    first = month.keys
     release = GOOD[name](month).retire()
     made = {VECTORS / name / RELEASE / path: data for path, data in files_of(release).items()}
-    keys = [*first, *(key for key in month.keys if key not in first)]
-    made[key_file(name)] = "".join(f"{key}\n" for key in keys).encode()
+    made[key_file(name)] = "".join(f"{key}\n" for key in month.keys).encode()
     if name == "good":
         made[VECTORS / "older-checkpoint"] = (month.folder / "log" / "checkpoints" / str(OLDER)).read_bytes()
     return made

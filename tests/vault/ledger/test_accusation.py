@@ -29,10 +29,7 @@ class Case:
             }
             month.tasks[self.task] |= {"free": free}
             month.tasks[self.task]["goal"] += " for {{name_1}} and {{name_2}}"
-        month.begin()
-        for number in (1, 2):
-            month.open_run(number)
-            month.score(number)
+        month.begin().play_run(1).play_run(2)
         self.month, self.document = month, month.tasks[self.task]
         self.opened, self.score = (
             Statement.parse(month.leaves[month.index[f"{kind}/1"]]) for kind in ("open", "score")
@@ -147,10 +144,7 @@ def test_a_variant_that_two_recipients_share_is_said_to_be(month):
     month.tasks[task] |= {"free": {"name": {"from": ["amber", "birch"]}}, "goal": "Write {{name}}"}
     shown = {number: month.task_served(number, task)["goal"] for number in range(1, 20)}
     twin = next(number for number in shown if number > 1 and shown[number] == shown[1])
-    month.begin()
-    for number in (1, twin):
-        month.open_run(number)
-        month.score(number)
+    month.begin().play_run(1).play_run(twin)
     opened, score = (Statement.parse(month.leaves[month.index[f"{kind}/1"]]) for kind in ("open", "score"))
     recipients = {("agent-1", "2026-12"), (f"agent-{twin}", "2026-12")}
     proved = check_accusation(month.evidence_against(1, task), month.tasks[task], opened, score, recipients)

@@ -30,6 +30,14 @@ def bundle(tmp_path: Path) -> Path:
     return shutil.copytree(VECTORS / "good" / RELEASE, tmp_path / "bundle")
 
 
+def said_by_the_file(python: tuple[str, ...], bundle: Path, policy: str) -> subprocess.CompletedProcess[str]:
+    """Audit a release with the auditor as one file, in an interpreter with these options."""
+    path = bundle.parent / "policy"
+    path.write_text(policy)
+    command = [sys.executable, *python, ROOT / "docs" / "audit.py", bundle, "--key", VECTORS / "log.vkey"]
+    return subprocess.run([*command, "--policy", path, "--json"], capture_output=True, text=True, check=False)
+
+
 def cosign(bundle: Path, *names: str, all_heads: bool = True) -> None:
     """Cosign the head, and the checkpoints that runs name."""
     kept = sorted((bundle / "log" / "checkpoints").iterdir()) if all_heads else []
@@ -90,15 +98,13 @@ def test_a_cosignature_of_another_head_fails_the_whole_note(bundle):
 
 @pytest.mark.parametrize("python", [None, ("-I",), ("-I", "-S")], ids=["modules", "with the package", "with none"])
 def test_a_cosignature_of_the_time_0_says_nothing_and_is_refused(bundle, python):
-    path, policy = bundle / "log" / "checkpoint", bundle.parent / "policy"
+    path, policy = bundle / "log" / "checkpoint", f"{KNOWN}quorum A\n"
     head = Checkpoint.parse(take_apart(path.read_bytes())[0])
     path.write_text(path.read_text() + cosigned_at(WITNESSES["A"], head, 0))
-    policy.write_text(f"{KNOWN}quorum A\n")
     if python is None:
-        report = audit(bundle, [KEY], policy=Policy.parse(policy.read_text())).as_json()
+        report = audit(bundle, [KEY], policy=Policy.parse(policy)).as_json()
     else:
-        command = [sys.executable, *python, ROOT / "docs" / "audit.py", bundle, "--key", VECTORS / "log.vkey"]
-        said = subprocess.run([*command, "--policy", policy, "--json"], capture_output=True, text=True, check=False)
+        said = said_by_the_file(python, bundle, policy)
         assert said.returncode == 1, said.stderr
         report = json.loads(said.stdout)
     assert report["failed"] == 2
@@ -128,17 +134,13 @@ def test_without_a_policy_nobody_is_believed_and_that_is_said(bundle):
 
 @pytest.mark.parametrize("python", [("-I",), ("-I", "-S")], ids=["with the package", "with none"])
 def test_the_single_file_asks_too_and_needs_the_package_for_ml_dsa(bundle, python):
-    policy = bundle.parent / "policy"
-    policy.write_text(TWO_OF_THREE)
-    command = [sys.executable, *python, ROOT / "docs" / "audit.py", bundle, "--key", VECTORS / "log.vkey"]
-    command += ["--policy", policy, "--json"]
     cosign(bundle, "A", "C")
-    said = subprocess.run(command, capture_output=True, text=True, check=False)
+    said = said_by_the_file(python, bundle, TWO_OF_THREE)
     report = json.loads(said.stdout)
     if "-S" not in python:
         assert report == audit(bundle, [KEY], policy=Policy.parse(TWO_OF_THREE)).as_json()
     else:
         assert "(C: ML-DSA-44 is verified with the package cryptography only)" in report["steps"][1]["detail"]
         cosign(bundle, "B")
-        said = subprocess.run(command, capture_output=True, text=True, check=False)
+        said = said_by_the_file(python, bundle, TWO_OF_THREE)
     assert said.returncode == 0, said.stderr

@@ -18,6 +18,7 @@ from vault.ledger.tree.merkle import HASH_BYTES
 from vault.ledger.tree.tiles import MAX_LEAF, WIDTH, pack_entries
 
 from ..builders import refused
+from .conftest import with_other
 
 TERABYTE = 1 << 40
 
@@ -37,10 +38,10 @@ def test_writing_it_again_changes_nothing(month):
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
-def test_another_release_of_the_same_name_is_refused(month, other_content):
+def test_another_release_of_the_same_name_is_refused(month):
     folder = month.play().retire()
     with pytest.raises(Refused, match="something else"):
-        write_bundle(folder, other_content(canary=lambda _: "0" * 8 + "-0000" * 3 + "-" + "0" * 12)(month.content()),
+        write_bundle(folder, with_other(canary=lambda _: "0" * 8 + "-0000" * 3 + "-" + "0" * 12)(month.content()),
                      month.folder / "log")  # fmt: skip
 
 
@@ -77,12 +78,12 @@ def test_no_byte_of_a_task_that_is_still_private_is_in_it(month):
         assert month.salt("result", 1, task).hex() not in opened
 
 
-def test_a_release_that_leaves_old_leaves_out_is_refused_by_the_audit(month, other_content):
+def test_a_release_that_leaves_old_leaves_out_is_refused_by_the_audit(month):
     month.commit(*(month.invent(f"old {number}", 0) for number in range(7)))
     month.publish()
     month.commit(*(month.invent(f"older {number}", 0) for number in range(300)))
     month.play()
-    late = other_content(first=lambda content: min(task.commit for task in content.tasks))(month.content())
+    late = with_other(first=lambda content: min(task.commit for task in content.tasks))(month.content())
     month.log_retirement(late, late.files())
     folder = month.folder / "bundle"
     write_bundle(folder, late, month.folder / "log")
@@ -116,8 +117,8 @@ def test_salts_and_tasks_are_in_no_repr(month):
 PAGE = b"<!DOCTYPE html><title>checks it</title>"
 
 
-def test_a_release_that_carries_a_page_lists_it_and_says_so(month, other_content):
-    folder = month.play().retire(other_content(page=lambda _: PAGE))
+def test_a_release_that_carries_a_page_lists_it_and_says_so(month):
+    folder = month.play().retire(with_other(page=lambda _: PAGE))
     assert (folder / contents.PAGE).read_bytes() == PAGE
     listed = json.loads((folder / contents.MANIFEST).read_text())["files"][contents.PAGE]
     assert listed == {"bytes": len(PAGE), "sha256": sha256_hex(PAGE)}
@@ -128,14 +129,14 @@ def test_a_release_that_carries_a_page_lists_it_and_says_so(month, other_content
 
 
 @pytest.mark.parametrize("carries", [True, False])
-def test_another_page_than_the_listed_one_is_refused(month, other_content, carries):
-    folder = month.play().retire(other_content(page=lambda _: PAGE if carries else None))
+def test_another_page_than_the_listed_one_is_refused(month, carries):
+    folder = month.play().retire(with_other(page=lambda _: PAGE if carries else None))
     (folder / contents.PAGE).write_bytes(PAGE.replace(b"it", b"at"))
     refused(audit(folder, month.keys), "file.digest" if carries else "file.listed", contents.PAGE)
 
 
-def test_a_page_that_was_taken_away_is_missed(month, other_content):
-    folder = month.play().retire(other_content(page=lambda _: PAGE))
+def test_a_page_that_was_taken_away_is_missed(month):
+    folder = month.play().retire(with_other(page=lambda _: PAGE))
     (folder / contents.PAGE).unlink()
     refused(audit(folder, month.keys), "file.listed", contents.PAGE)
 

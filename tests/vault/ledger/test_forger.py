@@ -20,7 +20,7 @@ from vault.ledger.statements.statement import STATEMENTS
 from ..builders import refused
 from .conftest import Month
 from .forger import CHANGES, Change, Forger, History
-from .lies import DECEMBER, LIES, WITNESSED
+from .lies import LIES
 
 pytestmark = pytest.mark.slow
 
@@ -201,11 +201,6 @@ def test_no_lie_is_believed_and_the_report_shows_what_disagrees(month, name):
         shown = [line for doubt in report.doubts if doubt.rule == lie.rule for line in doubt.evidence.lines()]
     assert shown
     assert lie.words in "".join(shown), shown
-
-
-def test_an_honest_month_that_a_witness_saw_is_believed(month):
-    month.clock = iter(range(DECEMBER, DECEMBER + 86_400, 600))
-    assert audit(month.play().retire(), month.keys, policy=Policy.parse(WITNESSED)).answer == "yes"
 
 
 def test_honest_months_are_believed_with_the_doubts_that_withdrawals_raise(month):
