@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("vault", "verifiers", "grammars", "sandbox", "rotation", "quarterturn", "examples", "tests")
+ROOMS = ("vault", "verifiers", "grammars", "sandbox", "rotation", "quarterturn", "examples", "freezing", "tests")
 EVERYTHING = re.compile(r"pyproject\.toml|requirements/.*|\.python-version")
 COMMAND = re.compile(r"""bin["']? ?/ ?["']?quarterturn["']|\[["']quarterturn["']""")
 MENTIONED = re.compile(rf"\b(?:{'|'.join(ROOMS)})(?:\.[A-Za-z_]\w*)+")

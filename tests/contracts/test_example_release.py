@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from freezing.example_release import COMMAND, EXAMPLE, GUIDE, RELEASE, TAMPERED, log_again, relist
 from vault.ledger.audit.verify import audit
 
 from ..patience import PATIENCE
-from .example_release import COMMAND, EXAMPLE, GUIDE, RELEASE, TAMPERED, log_again, relist
 
 ROOT = EXAMPLE.parents[1]
 KEY = EXAMPLE / "log.vkey"
@@ -29,7 +29,7 @@ def files(folder):
 @pytest.mark.slow
 @pytest.mark.full
 def test_the_example_is_what_its_command_makes(tmp_path):
-    command = [sys.executable, "-m", "tests.contracts.example_release", "--to", str(tmp_path)]
+    command = [sys.executable, "-m", "freezing.example_release", "--to", str(tmp_path)]
     done = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     there, again = files(EXAMPLE), files(tmp_path)

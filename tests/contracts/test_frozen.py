@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from freezing.behaviour import COMMAND, FROZEN, KEPT, QUICK
+
 from ..patience import PATIENCE
-from .freeze import COMMAND, FROZEN, KEPT, QUICK
 
 ROOT = Path(__file__).parents[2]
 ELSEWHERE = {  # what is frozen where it is read, and the test that compares it there
@@ -50,7 +51,7 @@ def differences(before: dict[str, bytes], after: dict[str, bytes]) -> Iterator[s
 
 def made(folder: Path, *options: str) -> dict[str, bytes]:
     """Make the frozen files again, with the one command."""
-    command = [sys.executable, "-m", "tests.contracts.freeze", "--to", str(folder), *options]
+    command = [sys.executable, "-m", "freezing.behaviour", "--to", str(folder), *options]
     environment = {**os.environ, **ELSE}
     done = subprocess.run(
         command, check=False, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from . import worked_example
+from freezing import worked_example
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "worked-example.md"
 

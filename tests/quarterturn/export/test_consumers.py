@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from freezing import exports
 from quarterturn.export import folder, hugging_face, inspect_log
 
-from ...contracts.freezing import exports
 from ...patience import PATIENCE
 
 pytestmark = [pytest.mark.slow, pytest.mark.exhaustive, pytest.mark.needs("consumers")]

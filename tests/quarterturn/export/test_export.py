@@ -16,6 +16,7 @@ import pytest
 import yaml
 from pyarrow import parquet
 
+from freezing import exports
 from quarterturn.export import folder, harbor, inspect_log
 from quarterturn.public_records import sources
 from quarterturn.runs.dev_runs import DevRun
@@ -29,7 +30,6 @@ from vault.commitment import opens
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
 
-from ...contracts.freezing import exports
 from ...rotation.month.test_set_file import OWN, of
 
 RELEASE = exports.EXAMPLE / "Historical-2025-12"

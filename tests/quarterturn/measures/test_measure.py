@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from freezing import exports
 from quarterturn.measures import run_measures
 from quarterturn.measures.trace_figures import trace_figures
 from quarterturn.pages import trace
@@ -23,8 +24,6 @@ from sandbox.results.outcome import TaskRun
 from sandbox.transcript import CallRecord, ModelCall, Transcript
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
-
-from ...contracts.freezing import exports
 
 RELEASE = exports.EXAMPLE / "Historical-2025-12"
 KEY = exports.EXAMPLE / "log.vkey"

@@ -23,7 +23,7 @@ from vault.ledger.audit.command import read_keys
 from vault.ledger.audit.verify import audit
 from verifiers.language.verdict import Evidence, Verdict
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "release"
+EXAMPLE = Path(__file__).parents[1] / "examples" / "release"
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
 URL = "https://example.org/dataset"
 VERSION = "0.0.0"

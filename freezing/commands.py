@@ -22,16 +22,15 @@ from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from freezing.fixed import Held
+from freezing.month import FIRST, MAINTAINERS, Played, document, key, stratum
+from freezing.numbers import rounded
 from grammars.admission.gates import NAMES, Admission, Gate
 from grammars.language.grammar import Draft
 from quarterturn.cli import NAME, run, tree
 from rotation.month.sets import DEMO
 from sandbox.judge_check.anchors import SHIPPED
 from vault.ledger.signatures import sshsig
-
-from .fixed import Held
-from .month import FIRST, MAINTAINERS, Played, document, key, stratum
-from .numbers import rounded
 
 AT = "2027-01-15T12:00:00+00:00"
 SILENT = {"serve", "worker", "log witness"}

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "release"
+EXAMPLE = Path(__file__).parents[1] / "examples" / "release"
 RELEASE = EXAMPLE / "Historical-2025-12"
-COMMAND = ".venv/bin/python -m tests.contracts.worked_example > docs/reference/worked-example.md"
+COMMAND = ".venv/bin/python -m freezing.worked_example > docs/reference/worked-example.md"
 
 
 def jcs(value: Any) -> bytes:
@@ -195,7 +195,7 @@ def _parts() -> Iterator[str]:
 _HEAD = """\
 # A worked example
 
-Made by `tests/contracts/worked_example.py`, which computes every value on this page from Python's standard library and compares it with
+Made by `freezing/worked_example.py`, which computes every value on this page from Python's standard library and compares it with
 `examples/release/{release}`: {files} content files, and a log of {leaves} leaves. The formats are described in
 [ledger formats](ledger-formats.md).
 

@@ -1,4 +1,4 @@
-"""Make the release in `examples/release/` and its tampered twin: `.venv/bin/python -m tests.contracts.example_release`.
+"""Make the release in `examples/release/` and its tampered twin: `.venv/bin/python -m freezing.example_release`.
 
 The release is the one that the frozen month publishes, a year earlier: its keys are valid whenever it is read, and its
 bytes are the same whenever it is made. The page
@@ -18,13 +18,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .freezing.fixed import Held, hold
+from freezing.fixed import Held, hold
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "release"
-COMMAND = ".venv/bin/python -m tests.contracts.example_release"
+EXAMPLE = Path(__file__).parents[1] / "examples" / "release"
+COMMAND = ".venv/bin/python -m freezing.example_release"
 RELEASE, TURN, BEFORE = "Historical-2025-12", "2025-12", "2025-11"
 AT = f"{BEFORE}-30T00:00:00+00:00"
 TAMPERED = "tampered"
@@ -38,10 +38,9 @@ def made(held: Held) -> Iterator[tuple[str, bytes]]:
     What the guide `verify-without-our-code.md` asks for lies beside the release: the month's head, the log as it was
     served after the turn, the public keys and an older checkpoint.
     """
+    from freezing import month
     from rotation.calendar import Month
     from vault.ledger import browser
-
-    from .freezing import month
 
     page = EXAMPLE / RELEASE / "verify.html"
     with tempfile.TemporaryDirectory() as name:
@@ -82,10 +81,9 @@ def tamper(release: Path, beside: Path) -> None:
         release: a copy of the release, changed in place.
         beside: a folder for the forged log.
     """
+    from freezing.month import key
     from vault.ledger.release.contents import RESULTS
     from vault.ledger.statements.jcs import canonical
-
-    from .freezing.month import key
 
     lines = [json.loads(line) for line in (release / RESULTS).read_bytes().splitlines()]
     failed: dict[str, Any] = next(line["result"] for line in lines if line["result"]["verdict"] == "false")
@@ -116,12 +114,11 @@ def log_again(release: Path, digests: tuple[str, str], beside: Path, signing_key
         beside: a folder for the log while it is written.
         signing_key: who signs.
     """
+    from freezing.month import ORIGIN
     from vault.ledger.signatures.checkpoint import Checkpoint
     from vault.ledger.signatures.note import Signer, take_apart
     from vault.ledger.tree.tiles import entries_path, unpack_entries
     from vault.ledger.write.append import LogWriter
-
-    from .freezing.month import ORIGIN
 
     size = Checkpoint.parse(take_apart((release / "log" / "checkpoint").read_text())[0]).size
     leaves = unpack_entries((release / "log" / entries_path(0, size)).read_bytes(), size)

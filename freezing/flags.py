@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .numbers import rounded
+from freezing.numbers import rounded
 
 OF_TASK = ("server", "family", "first_active_rotation", "max_steps")
 OF_RUN = ("rotation", "submission", "submitter")
@@ -44,7 +44,7 @@ def flags(path: Path) -> bytes:
 
 
 def _made(name: str) -> Iterator[dict[str, Any]]:
-    from ...rotation.detection.worlds import World, Wrong, lines, play
+    from tests.rotation.detection.worlds import World, Wrong, lines, play
 
     world = World(submitters=12, rotations=3, cohort=20, families=16)
     wrong, seed = Wrong(known=0.9, shortcut=0.5, copied=0.8, broken=50), 3

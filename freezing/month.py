@@ -21,6 +21,8 @@ from unittest import mock
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from freezing.fixed import Clock, Stream
+from freezing.numbers import rounded
 from quarterturn.app import Application
 from quarterturn.findings.finding_list import listed
 from quarterturn.home.home import create
@@ -36,6 +38,7 @@ from sandbox.runs.submission import Submission
 from sandbox.servers import definition
 from sandbox.servers.registry import SERVERS
 from sandbox.transcript import CallRecord, Transcript
+from tests.serving import serve
 from vault.keys import signing
 from vault.keys.ring import FileKeyRing
 from vault.ledger import browser
@@ -43,10 +46,6 @@ from vault.ledger.signatures import sshsig
 from vault.store.tasks import Vault
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
-
-from ...serving import serve
-from .fixed import Clock, Stream
-from .numbers import rounded
 
 FIRST = Month.parse("2026-12")
 ORIGIN = "test-frozen.example/log"

@@ -1,4 +1,4 @@
-"""Freeze the behaviour that `tests/contracts/frozen/` holds: `.venv/bin/python -m tests.contracts.freeze`.
+"""Freeze the behaviour that `tests/contracts/frozen/` holds: `.venv/bin/python -m freezing.behaviour`.
 
 With `--to FOLDER` the files are written there instead, which is how the tests make them again, and with `--part` those
 alone that need a month, or none. Whatever the machine, its time, its zone, its locale and its randomness, the same code
@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from .freezing.fixed import Held, hold
+from freezing.fixed import Held, hold
 
-FROZEN = Path(__file__).parent / "frozen"
-COMMAND = ".venv/bin/python -m tests.contracts.freeze"
+FROZEN = Path(__file__).parents[1] / "tests" / "contracts" / "frozen"
+COMMAND = ".venv/bin/python -m freezing.behaviour"
 QUICK = ("verdicts/", "exports/", "cli/help/")
 KEPT = {"README.md"}
 """Written by hand."""
@@ -26,7 +26,7 @@ MEMORY = Path("/dev/shm")
 
 def quick_files() -> Iterator[tuple[str, bytes]]:
     """Yield the files that need no month, by their paths in the folder."""
-    from .freezing import commands, exports, verdicts
+    from freezing import commands, exports, verdicts
 
     for path, data in verdicts.files(FROZEN / "verdicts"):
         yield f"verdicts/{path}", data
@@ -38,7 +38,7 @@ def quick_files() -> Iterator[tuple[str, bytes]]:
 
 def slow_files(held: Held) -> Iterator[tuple[str, bytes]]:
     """Yield the files that need a month, by their paths in the folder; the cases are read from it, not made."""
-    from .freezing import commands, flags, month
+    from freezing import commands, flags, month
 
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name:
         beside = Path(name).resolve()
