@@ -299,7 +299,7 @@ EVENT_LISTS = st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 11)), m
 NOT_CHECKED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
-@settings(max_examples=10, suppress_health_check=NOT_CHECKED)
+@settings(max_examples=5, suppress_health_check=NOT_CHECKED)
 @given(EVENT_LISTS)
 @example([*BAD_DAY, ("die", 0), ("claim", 0), ("close", 0)])
 @example([*BAD_DAY, ("stall", 0), ("claim", 0), ("zombie", 0), ("close", 0)])

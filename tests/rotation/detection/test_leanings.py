@@ -1,6 +1,7 @@
 """Tests of leanings: their variances are estimated from results, earlier runs predict them, and they are no leak."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ LEANING = World(leaning=0.6, uneven=True)
 SEEDS = range(3)
 
 
+@cache
 def variances(world: World) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     """Give the mean estimated variances: by server and by family, (2,), that last, and of one month, (2,)."""
     models = [Study(play(world, seed)).leaning for seed in SEEDS]

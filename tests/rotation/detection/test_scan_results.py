@@ -227,6 +227,7 @@ def live(home: Benchmark) -> set[str]:
     return {task for cohort in home.months.cohorts("live") for task in cohort.tasks}
 
 
+@pytest.mark.full  # `test_leaked_tasks.py` finds such a submitter in a table
 def test_a_submitter_who_knows_the_kept_tasks_is_found_by_the_real_detectors_and_nobody_else(own_home, watch):
     from rotation.detection.detectors.scan import judged
 
