@@ -211,20 +211,23 @@ def test_when_any_part_of_a_place_is_killed_nothing_of_it_stays(sockets, killed)
 def closed_home():
     """Return the home of an ordinary user, who alone may enter it; its name has a space and an umlaut."""
     nobody = pwd.getpwnam("nobody")
-    with tempfile.TemporaryDirectory(prefix="quarterturn nöbody ") as name:
+    with tempfile.TemporaryDirectory(prefix="quarterturn nöbody ", dir="/var/tmp") as name:
         os.chown(name, nobody.pw_uid, nobody.pw_gid)
         yield Path(name)
 
 
 CHECKOUT = Path(__file__).parents[4]
-AS_NOBODY = 'mount --bind "$1" "$2" && shift 2 && exec setpriv --reuid nobody --regid nogroup --clear-groups "$@"'
-"""Shows this checkout at another place, for it may lie in a home that nobody else enters, and gives root up."""
+AS_NOBODY = """
+mount --bind "$1" "$2" && shift 2 && mount -t tmpfs -o size=16m,mode=1777 none /tmp &&
+exec setpriv --reuid nobody --regid nogroup --clear-groups "$@"
+"""
+"""Shows this checkout elsewhere, for it may lie in a home that nobody else enters; limits `/tmp`, gives root up."""
 
 
 @pytest.mark.slow
 @pytest.mark.needs("root")  # as an ordinary user the whole suite shows it
 def test_an_ordinary_user_has_the_same_isolation_in_a_closed_home(closed_home):
-    """Run as nobody, with an interpreter and environments that nobody can read, from a checkout in nobody's home."""
+    """Run as nobody from a checkout in nobody's home, with what nobody can read and a `/tmp` of 16 MB."""
     python = "/usr/bin/python3" if not sys.base_prefix.startswith("/usr") else sys.executable
     place, checkout = closed_home, closed_home / "checkout"
     checkout.mkdir()
