@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -42,3 +45,12 @@ def test_the_changelog_has_what_is_unreleased_on_top_and_below_it_versions_up_to
 def test_every_link_of_a_page_leads_to_a_file(page: str) -> None:
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / page).read_text(encoding="utf-8"))
     assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
+
+
+def test_the_ci_file_fits_its_schema_and_plays_the_commands_of_the_readme() -> None:
+    file = ROOT / ".github" / "workflows" / "tests.yml"
+    checked = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", file]
+    done = subprocess.run(checked, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    jobs = yaml.safe_load(file.read_text(encoding="utf-8"))["jobs"].values()
+    assert {"./run demo", "./run test", ".ci/run"} <= {step.get("run") for job in jobs for step in job["steps"]}
