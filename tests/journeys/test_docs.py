@@ -114,12 +114,10 @@ def test_the_guide_to_a_month_and_the_readme_work_line_by_line(
 def test_no_page_shows_a_command_that_nobody_runs() -> None:
     run_here = {*commands(GUIDE), *commands(README), *ELSEWHERE}
     guides = ROOT / "docs" / "how-to"
-    # tests/grammars/test_how_to.py, tests/quarterturn/test_{keys,model,hosting,service,witness,two_people}_guide.py,
-    # tests/quarterturn/test_judge_guide.py, tests/quarterturn/home/test_benchmark_set.py,
-    # tests/quarterturn/test_import_guide.py,
-    # tests/quarterturn/test_{task,verify}_guide.py, tests/quarterturn/findings/test_detection_report.py,
+    # tests/grammars/test_how_to.py, tests/quarterturn/test_guides.py, tests/quarterturn/home/test_benchmark_set.py,
+    # tests/quarterturn/test_{import,verify}_guide.py, tests/quarterturn/findings/test_detection_report.py,
     # tests/quarterturn/month/test_withdraw_task.py, tests/quarterturn/http/test_client.py and
-    # tests/quarterturn/export/test_export_guide.py and tests/journeys/test_add_server_guide.py do
+    # tests/journeys/test_add_server_guide.py do
     names = (
         *("write-a-grammar.md", "let-agents-use-a-model.md", "host-an-endpoint.md", "read-the-findings.md"),
         *("keep-the-keys.md", "run-the-service.md", "run-a-witness.md", "two-people.md"),

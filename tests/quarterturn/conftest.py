@@ -9,7 +9,7 @@ import random
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -88,6 +88,13 @@ class Clock:
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[..., Application]]:
+    """Give a function that opens homes, as other processes would; they are closed at the end."""
+    with ExitStack() as stack:
+        yield lambda home, *more, **named: stack.enter_context(closing(Application(home, None, *more, **named)))
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from quarterturn.app import Application
 from quarterturn.errors import NotAllowed as NotTaken
 from quarterturn.errors import NotFound
 from quarterturn.progress import NullProgress
@@ -38,13 +37,12 @@ def solve(made):
 
 
 @pytest.fixture
-def house(playable, clock, monkeypatch):
-    house = Application(playable, None, clock)
+def house(playable, clock, monkeypatch, opened):
+    house = opened(playable, clock)
     house.accounts.create("ada", "submitter")
     monkeypatch.setattr(private_runs, "require_wall", lambda _box: None)  # there is no box to check
     monkeypatch.setattr(private_runs, "require_smoke_test", lambda *_, **__: None)  # and no program
-    yield house
-    house.close()
+    return house
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,13 +24,12 @@ ERROR = 0.05
 
 
 @pytest.fixture
-def house(home: Path) -> Iterator[Application]:
-    house = Application(home, None, lambda: NOW)
+def house(home: Path, opened: Callable[..., Application]) -> Application:
+    house = opened(home, lambda: NOW)
     for name in ("ada", "bob", "countess"):
         house.accounts.create(name, "submitter")
     house.accounts.link("countess", "ada")
-    yield house
-    house.close()
+    return house
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -58,17 +57,9 @@ def guard(home: Path, *names: str, actions: tuple[str, ...] = ACTIONS) -> Path:
 
 
 @pytest.fixture
-def opened():
+def opened(opened):
     """Open a home, as another process would, at a time that the test moves."""
-    houses = []
-
-    def give(home: Path, time: Callable[[], datetime] | None = None) -> Application:
-        houses.append(Application(home, None, time or Clock(START)))
-        return houses[-1]
-
-    yield give
-    for house in houses:
-        house.close()
+    return lambda home, time=None: opened(home, time or Clock(START))
 
 
 @pytest.fixture

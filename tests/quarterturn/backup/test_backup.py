@@ -39,20 +39,6 @@ both = pytest.mark.both_databases
 
 
 @pytest.fixture
-def opened():
-    """Open homes and restored copies of them; they are closed at the end."""
-    houses = []
-
-    def give(home: Path, database: str | None = None) -> Application:
-        houses.append(Application(home, None, database=database))
-        return houses[-1]
-
-    yield give
-    for house in houses:
-        house.close()
-
-
-@pytest.fixture
 def elsewhere(backend, tmp_path, request):
     """Give the address of an empty database for a restored home, where the old one's rows are on a server."""
     if backend == "sqlite":
@@ -85,7 +71,7 @@ def test_a_home_goes_through_a_backup_and_goes_on_from_there(live, tmp_path, ope
     opened(live).backups.write(tmp_path / "copy", with_keys=False)
     report = restore(tmp_path / "copy", tmp_path / "new", live / "head" / "signed", elsewhere)
     assert report.signs is True
-    old, new = opened(live), opened(with_keys(live, tmp_path / "new"), elsewhere)
+    old, new = opened(live), opened(with_keys(live, tmp_path / "new"), database=elsewhere)
     assert counts(new) == counts(old)
     assert new.vault.records() == old.vault.records()
     new.vault.verify_access_log()
@@ -105,7 +91,7 @@ def test_rows_move_from_sqlite_to_postgresql_and_back(live, tmp_path, opened, po
     head = live / "head" / "signed"
     with postgres.empty() as url:
         restore(tmp_path / "one", tmp_path / "there", head, url)
-        there = opened(with_keys(live, tmp_path / "there"), url)
+        there = opened(with_keys(live, tmp_path / "there"), database=url)
         assert counts(there) == counts(house)
         there.accounts.create("bob", "submitter")  # numbers go on behind those that came
         assert [token.id for token in there.accounts.list()] == [1, 2]
@@ -157,7 +143,7 @@ def test_a_backup_that_is_taken_while_others_write_is_of_one_moment(live, tmp_pa
         sizes.append(signed)
     assert sizes == sorted(sizes)
     restore(tmp_path / "copy-3", tmp_path / "new", tmp_path / "copy-3" / "head" / "signed", elsewhere)
-    new = opened(with_keys(live, tmp_path / "new"), elsewhere)
+    new = opened(with_keys(live, tmp_path / "new"), database=elsewhere)
     new.ledger.publish()
     new.ledger.verify()
 

@@ -27,14 +27,19 @@ def model():
         yield model
 
 
-def named(home, model, table=TABLE, *, keys=True):
-    """Name a judge in a home's settings, and enter its keys."""
-    with home.joinpath("quarterturn.toml").open("a") as file:
-        file.write("\n" + MODELS.format(url=model.url) + "\n" + table)
-    house = Application(home, None)
-    for tasks in ("dev", "private") if keys else ():
-        house.models.keep_key("rules", tasks, f"test-{tasks}")
-    return house
+@pytest.fixture
+def named(opened):
+    """Name a judge in a home's settings, enter its keys, and open the home."""
+
+    def named(home, model, table=TABLE, *, keys=True):
+        with home.joinpath("quarterturn.toml").open("a") as file:
+            file.write("\n" + MODELS.format(url=model.url) + "\n" + table)
+        house = opened(home)
+        for tasks in ("dev", "private") if keys else ():
+            house.models.keep_key("rules", tasks, f"test-{tasks}")
+        return house
+
+    return named
 
 
 @pytest.mark.parametrize(
@@ -59,15 +64,14 @@ def test_a_mistake_in_the_table_is_named(old, new, sentence, tmp_path):
     assert sentence in str(error.value)
 
 
-def test_settings_of_a_judge_read_back_and_a_home_without_one_has_no_table(home, model, tmp_path):
+def test_settings_of_a_judge_read_back_and_a_home_without_one_has_no_table(home, model, tmp_path, named):
     assert "claim_judge" not in home.joinpath("quarterturn.toml").read_text()
     house = named(home, model)
     (tmp_path / "again.toml").write_text(settings.dump(house.settings))
     assert settings.load(tmp_path / "again.toml") == house.settings
-    house.close()
 
 
-def test_the_judge_has_an_upstream_of_its_own_which_agents_are_refused(home, model):
+def test_the_judge_has_an_upstream_of_its_own_which_agents_are_refused(home, model, named):
     house = named(home, model)
     with pytest.raises(Refused, match="the upstream 'rules' judges answers"), house.models.gateway("rules", "dev"):
         pass
@@ -75,10 +79,9 @@ def test_the_judge_has_an_upstream_of_its_own_which_agents_are_refused(home, mod
     with house.claim_judges.opened("private") as judge:
         assert judge.check()
         assert "test-" not in repr(judge)
-    house.close()
 
 
-def test_a_home_without_a_judge_or_without_its_key_says_so(home, model):
+def test_a_home_without_a_judge_or_without_its_key_says_so(home, model, named):
     house = Application(home, None)
     assert (house.claim_judges.digests(), house.claim_judges.checked(), house.admission_judge) == (None, None, None)
     with pytest.raises(NotFound, match=r"add a table \[claim_judge\]"):
@@ -87,10 +90,9 @@ def test_a_home_without_a_judge_or_without_its_key_says_so(home, model):
     house = named(home, model, keys=False)
     with pytest.raises(Locked, match="no key was entered for private runs of 'rules'"):
         house.claim_judges.judge("private")
-    house.close()
 
 
-def test_whatever_decides_a_verdict_changes_a_digest(home, model):
+def test_whatever_decides_a_verdict_changes_a_digest(home, model, named):
     house = named(home, model)
     first = house.claim_judges.digests()
     document = json.loads(SHIPPED.read_bytes())
@@ -103,11 +105,10 @@ def test_whatever_decides_a_verdict_changes_a_digest(home, model):
     assert (first.rubric == second.rubric, first.parameters == second.parameters) == (True, False)
     assert first.anchors != second.anchors
     assert first.digest != second.digest
-    house.close()
 
 
 @pytest.mark.slow
-def test_a_judge_is_checked_and_a_set_then_names_it(home, model, say):
+def test_a_judge_is_checked_and_a_set_then_names_it(home, model, say, named):
     house = named(home, model)
     with pytest.raises(Refused, match="was never checked as the settings have it now"):
         house.claim_judges.checked()
@@ -128,11 +129,10 @@ def test_a_judge_is_checked_and_a_set_then_names_it(home, model, say):
     toml.write_text(toml.read_text().replace('model = "rules-1"', 'model = "rules-2"'))
     with pytest.raises(Refused, match="was never checked as the settings have it now"):
         Application(home, None).claim_judges.checked()
-    house.close()
 
 
 @pytest.mark.slow
-def test_a_judge_under_a_bar_is_refused_with_exit_code_8_and_no_set_names_it(home, say):
+def test_a_judge_under_a_bar_is_refused_with_exit_code_8_and_no_set_names_it(home, say, named):
     with LoopbackModel(Dials(confusion=0.1)) as model:
         house = named(home, model)
         checked = say("judge", "check", "--passes", "1", "--home", home)
@@ -140,10 +140,9 @@ def test_a_judge_under_a_bar_is_refused_with_exit_code_8_and_no_set_names_it(hom
     assert "REFUSED: " in checked.out
     with pytest.raises(Refused, match="the claim judge was checked and is refused: "):
         house.claim_judges.checked()
-    house.close()
 
 
-def test_a_judge_that_does_not_answer_is_not_measured(home, model, say):
+def test_a_judge_that_does_not_answer_is_not_measured(home, model, say, named):
     house = named(home, model)
     house.close()
     toml = home / "quarterturn.toml"
@@ -154,14 +153,14 @@ def test_a_judge_that_does_not_answer_is_not_measured(home, model, say):
     assert not (home / "claim-judge.json").exists()
 
 
-def test_anchors_are_frozen_and_refused_once_they_are_changed(home, model, say, tmp_path):
+def test_anchors_are_frozen_and_refused_once_they_are_changed(home, model, say, tmp_path, named):
     document = json.loads(SHIPPED.read_bytes())
     for anchor in document["anchors"]:
         del anchor["sha256"]
     own = home / "own.json"
     own.write_text(json.dumps(document))
     assert say("judge", "freeze", own).code == 0
-    named(home, model, TABLE + 'anchors = "own.json"\n').close()
+    named(home, model, TABLE + 'anchors = "own.json"\n')
     own.write_text(own.read_text().replace('"gold": "partially_correct"', '"gold": "correct"', 1))
     refused = say("judge", "check", "--home", home)
     assert refused.code == 8
@@ -173,7 +172,7 @@ def test_anchors_are_frozen_and_refused_once_they_are_changed(home, model, say, 
     assert bad.read_text() == '{"anchors": [1]}'
 
 
-def test_a_private_run_of_a_judged_set_needs_the_judge_that_the_set_names(live, model, monkeypatch):
+def test_a_private_run_of_a_judged_set_needs_the_judge_that_the_set_names(live, model, monkeypatch, named):
     house = named(live, model)
     chosen = RunRequest("ada/agent", None, "ada", None)
     assert house.official.require_judge() is None, "the live set was made before the judge was named"
@@ -186,4 +185,3 @@ def test_a_private_run_of_a_judged_set_needs_the_judge_that_the_set_names(live, 
     monkeypatch.setattr(type(house.months), "judge", lambda _: "0" * 64)
     with pytest.raises(NotTheSame, match="names another claim judge"):
         house.private_runs.run(chosen, None)
-    house.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from quarterturn.app import Application
 from vault.store.shredding import erase
 from vault.task.document import Task
 
@@ -25,10 +24,8 @@ def drafts(house, document, strata):
 
 
 @pytest.fixture
-def house(live):
-    house = Application(live, None)
-    yield house
-    house.close()
+def house(live, opened):
+    return opened(live)
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from quarterturn.app import Application
 from quarterturn.cli.daily import leaderboard_text
 from quarterturn.cli.setup import home_checks
 from rotation.calendar import Month
@@ -17,13 +16,12 @@ FIRST = Month.parse("2026-12")
 
 
 @pytest.fixture
-def house(home, stock):
+def house(home, stock, opened):
     """Give a home whose first four cohorts are of public grammars, and whose fifth is not."""
-    house = Application(home, None)
+    house = opened(home)
     stock(house, 4, public=True)
     house.rotation.run(FIRST.plus(-1))
-    yield house
-    house.close()
+    return house
 
 
 def promised(house, month):

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from quarterturn.app import Application
 from rotation.calendar import Month
 from rotation.leaderboard import changelog
 from vault.ledger.statements import leaf
@@ -19,10 +18,8 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def house(live):
-    house = Application(live, None, lambda: NOW)
-    yield house
-    house.close()
+def house(live, opened):
+    return opened(live, lambda: NOW)
 
 
 def append_leaves(house, *leaves):

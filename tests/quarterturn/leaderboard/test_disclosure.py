@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 import pytest
 from sqlmodel import Session
 
-from quarterturn.app import Application
 from rotation.leaderboard import disclosure
 from rotation.leaderboard.tables import DisclosedScore
 from sandbox.results.score import Figure, score
@@ -59,11 +58,10 @@ def test_a_missing_value_is_disclosed_once_it_exists():
 
 
 @pytest.fixture
-def house(live):
-    house = Application(live, None, lambda: NOW)
+def house(live, opened):
+    house = opened(live, lambda: NOW)
     house.accounts.create("ada", "submitter")
-    yield house
-    house.close()
+    return house
 
 
 def played(house, passes, submitter="ada"):

@@ -37,18 +37,14 @@ DUE = datetime(2027, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
-def at(live):
+def at(live, opened):
     """Open the home at a time; several calls stand for several processes."""
-    houses = []
 
-    def opened(now: datetime) -> tuple[Application, Clock]:
+    def at(now: datetime) -> tuple[Application, Clock]:
         present = Clock(now)
-        houses.append(Application(live, None, present))
-        return houses[-1], present
+        return opened(live, present), present
 
-    yield opened
-    for house in houses:
-        house.close()
+    return at
 
 
 def posted_keys(house: Application) -> list[str]:

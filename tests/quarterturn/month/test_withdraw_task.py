@@ -56,11 +56,10 @@ def reserved(copy, monkeypatch):
 
 
 @pytest.fixture
-def house(reserved):
-    house = Application(reserved, None, lambda: NOW)
+def house(reserved, opened):
+    house = opened(reserved, lambda: NOW)
     house.accounts.create("ada", "submitter")
-    yield house
-    house.close()
+    return house
 
 
 def played(house, *failed, submitter="ada"):
@@ -157,8 +156,8 @@ def test_maintainers_are_notified_once_on_every_channel(house):
     assert [(one.key, one.sent) for one in posted] == [(f"task.withdrawn/{leaf}", True)]
 
 
-def test_a_withdrawal_at_the_command_line_is_audited_like_the_rest(reserved, say, monkeypatch):
-    house = Application(reserved, None, lambda: NOW)
+def test_a_withdrawal_at_the_command_line_is_audited_like_the_rest(reserved, say, monkeypatch, opened):
+    house = opened(reserved, lambda: NOW)
     first, second = (cohort.tasks for cohort in house.months.cohorts("live")[:2])
     house.accounts.create("ada", "submitter")
     early = played(house, first[0])
@@ -189,7 +188,6 @@ def test_a_withdrawal_at_the_command_line_is_audited_like_the_rest(reserved, say
     assert [(entry.who, entry.what) for entry in entries] == sorted(
         ("ada", f"task/{task}") for task in (first[0], second[0])
     )
-    house.close()
 
 
 def solved(stratum, number, *, wrongly=False):
@@ -315,13 +313,13 @@ def test_the_guide_works_line_by_line(reserved, say):
     assert task in said.out
 
 
-def test_where_the_rules_ask_for_two_one_maintainer_withdraws_nothing(reserved):
+def test_where_the_rules_ask_for_two_one_maintainer_withdraws_nothing(reserved, opened):
     keys = {name: Ed25519PrivateKey.from_private_bytes(f"test-{name}".encode().ljust(32)) for name in ("ada", "bob")}
     names = {name: sshsig.public_line(key.public_key().public_bytes_raw()) for name, key in keys.items()}
     file = reserved / "quarterturn.toml"
     rules = ApprovalSettings.model_validate({"actions": ["policy", "withdraw"], "maintainers": names})
     file.write_text(dump(load(file).model_copy(update={"approvals": rules})))
-    house = Application(reserved, None, lambda: NOW)
+    house = opened(reserved, lambda: NOW)
     task, size = of_fresh(house), house.ledger.size
     with pytest.raises(Malformed):
         gone(house, task, reason=" ")
@@ -337,17 +335,16 @@ def test_where_the_rules_ask_for_two_one_maintainer_withdraws_nothing(reserved):
         gone(house, task, reason="another reason than they signed for")
     assert gone(house, task)[task].leaf == size
     assert gone(house, task, reason="whatever")[task].leaf == size, "what is done needs nobody's word again"
-    house.close()
 
 
 @pytest.mark.needs("ssh-keygen")
-def test_a_second_person_whose_key_the_set_names_signs_on_a_machine_of_their_own(reserved, say, tmp_path):
+def test_a_second_person_whose_key_the_set_names_signs_on_a_machine_of_their_own(reserved, say, tmp_path, opened):
     for name in ("dan", "eve"):
         make_ssh_key(tmp_path / name)
     file, keys = reserved / "quarterturn.toml", {"dan": (tmp_path / "dan.pub").read_text()}
     rules = ApprovalSettings.model_validate({"withdrawal_keys": keys})
     file.write_text(dump(load(file).model_copy(update={"approvals": rules})))
-    house = Application(reserved, None, lambda: NOW)
+    house = opened(reserved, lambda: NOW)
     house.rotation.run(FIRST)
     task, size = house.months.cohorts("live")[0].tasks[0], house.ledger.size
     asked, text = tmp_path / "asked", tmp_path / "asked" / f"{task}.json"
@@ -376,7 +373,6 @@ def test_a_second_person_whose_key_the_set_names_signs_on_a_machine_of_their_own
     house.rotation.run(FIRST.plus(1))
     key = house.places.log_vkey.read_text().strip()
     assert not audit(house.places.releases / FIRST.plus(1).release, [key]).failed
-    house.close()
 
 
 def test_a_proposal_of_the_watch_names_the_verb_and_is_closed_by_it(house):

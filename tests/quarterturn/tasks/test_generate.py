@@ -80,10 +80,8 @@ def grammars():
 
 
 @pytest.fixture
-def house(home):
-    house = Application(home, None)
-    yield house
-    house.close()
+def house(home, opened):
+    return opened(home)
 
 
 def fill(house, grammars, wanted, prover=None, workers=2, *, seed=SEED, around=None, **more):
@@ -257,13 +255,12 @@ def test_a_spare_task_whose_skeleton_is_live_does_not_count(live, document):
 
 
 @pytest.fixture
-def unstocked(live):
+def unstocked(live, opened):
     """Give a home in its first month without a spare task."""
-    house = Application(live, None)
+    house = opened(live)
     for record in house.vault.records("reviewed"):
         house.vault.advance(record.id, "withdraw")
-    yield house
-    house.close()
+    return house
 
 
 def replenish(house, wanted, prover=None):

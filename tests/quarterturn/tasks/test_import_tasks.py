@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from quarterturn.app import Application
 from quarterturn.cli.daily import task_text
 from rotation.errors import Refused
 from rotation.generation import import_tasks
@@ -19,10 +18,8 @@ EASY = Stratum("filesystem", "single-tool", "easy")
 
 
 @pytest.fixture
-def house(home):
-    house = Application(home, None)
-    yield house
-    house.close()
+def house(home, opened):
+    return opened(home)
 
 
 @pytest.fixture
