@@ -662,6 +662,7 @@ class Application:
         """What the next turn would do, and what it lacks."""
         from quarterturn.month.turn_preview import TurnPreview
 
+        self.approvals.in_force()  # under other rules than were agreed to, it would name the wrong signers
         return TurnPreview(self.turn_calendar, self.planner, self.vault, self.runs, self._unsigned)
 
     def _unsigned(self, plan: Plan) -> str | None:

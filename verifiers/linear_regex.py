@@ -17,12 +17,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from operator import getitem
+from string import hexdigits
 from typing import Any
 
 from verifiers.budget import ReadingBudget
 from verifiers.errors import Malformed
 
 MAX_PATTERN, MAX_STATES, MAX_REPEAT, MAX_DEPTH = 1000, 2000, 200, 40
+MAX_COPIES = 10 * MAX_STATES
+"""Copies of parts that repeats make: those of an empty part have no state, and nested they would never end."""
 MAX_CACHED = 1 << 16
 """Transitions that are kept; then the cache starts anew."""
 CHARACTERS, WIDE_CHARACTERS, A_STATE, CHUNK = 8, 6, 3, 4096
@@ -50,6 +53,7 @@ _CLASSES: dict[str, Test] = {"d": str.isdecimal, "w": _WORD, "s": str.isspace}
 _CLASSES |= {name.upper(): _opposite(test) for name, test in _CLASSES.items()}
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "0": "\0"}
 _FLAGS = frozenset("imsu")
+_HEX_DIGITS = frozenset(hexdigits)
 _ASSERTIONS = {"b": "boundary", "B": "inside", "A": "start", "Z": "end"}
 
 
@@ -194,7 +198,7 @@ class _Parser:
     """Recursive parser that builds the automaton from right to left: each part is told where it leads."""
 
     def __init__(self, pattern: str) -> None:
-        self.pattern, self.at, self.depth = pattern, 0, 0
+        self.pattern, self.at, self.depth, self.copies = pattern, 0, 0, 0
         self.flags: frozenset[str] = frozenset()
         self.tests: list[Test | None] = []
         self.assertions: list[str] = []
@@ -214,8 +218,14 @@ class _Parser:
             raise Malformed("the pattern is too large: it repeats too much")
         self.tests.append(test)
         self.assertions.append(assertion)
-        self.following.append(following)
+        self.following.append(tuple(dict.fromkeys(following)))  # of empty alternatives all lead to one place
         return len(self.tests) - 1
+
+    def _copied(self, part: Callable[[int], int], after: int) -> int:
+        self.copies += 1
+        if self.copies > MAX_COPIES:
+            raise Malformed("the pattern is too large: it repeats too much")
+        return part(after)
 
     def _wrong(self, what: str) -> Malformed:
         return Malformed(f"the pattern is not understood at character {self.at + 1}: {what}")
@@ -246,7 +256,7 @@ class _Parser:
         self.depth -= 1
         if len(branches) == 1:
             return branches[0]
-        return lambda after: self._state(*[branch(after) for branch in branches])
+        return lambda after: self._state(*[self._copied(branch, after) for branch in branches])
 
     def _sequence(self) -> Callable[[int], int]:
         parts: list[Callable[[int], int]] = []
@@ -255,7 +265,7 @@ class _Parser:
 
         def made(after: int) -> int:
             for part in reversed(parts):
-                after = part(after)
+                after = self._copied(part, after)
             return after
 
         return made
@@ -273,12 +283,12 @@ class _Parser:
         def made(after: int) -> int:
             if most is None:
                 loop = self._state()
-                self.following[loop] = (atom(loop), after)
+                self.following[loop] = (self._copied(atom, loop), after)
                 after = loop
             for _ in range(0 if most is None else most - least):
-                after = self._state(atom(after), after)
+                after = self._state(self._copied(atom, after), after)
             for _ in range(least):
-                after = atom(after)
+                after = self._copied(atom, after)
             return after
 
         return made
@@ -343,12 +353,10 @@ class _Parser:
     def _plain(self, letter: str) -> str:
         if letter in {"x", "u"}:
             digits = self.pattern[self.at : self.at + (2 if letter == "x" else 4)]
-            try:
-                code = int(digits, 16)
-            except ValueError:
-                raise self._wrong("no code of a character") from None
+            if not digits or not set(digits) <= _HEX_DIGITS:  # `int` takes a sign, blanks and underscores too
+                raise self._wrong("no code of a character")
             self.at += len(digits)
-            return chr(code)
+            return chr(int(digits, 16))
         if letter in _ESCAPED:
             return _ESCAPED[letter]
         if letter.isalnum():

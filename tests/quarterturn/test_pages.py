@@ -75,7 +75,7 @@ def test_a_package_page_is_short_and_names_each_subpackage_and_nothing_that_is_n
 @cache
 def _python_files() -> tuple[str, ...]:
     """Give every Python file of the repository, by its path."""
-    tops = (ROOT / top for top in (*PACKAGES, "bench", "docs", "examples", "tests"))
+    tops = (ROOT / top for top in (*PACKAGES, "bench", "docs", "examples", "freezing", "tests"))
     return tuple(path.relative_to(ROOT).as_posix() for top in tops for path in top.rglob("*.py"))
 
 
@@ -91,14 +91,14 @@ def test_the_readme_shows_the_figures_of_the_reference_pages():
         for name in ("attacks", "detection", "covert-channels", "benchmarks")
     )
     attempts = sum(map(int, re.findall(r"^## .*: (\d+)$", attacks, re.MULTILINE)))
-    assert f"| {attempts}: each is refused" in readme
+    assert f"| {attempts}, each refused" in readme
     bits = re.search(r"\| \*\*together\*\* \| \| \*\*(\d+)\*\* \|", channels)
     assert bits
     assert f"at most {bits[1]} bits a month" in readme
     rotations, any_flag = re.search(r"\| together \| ([\d,]+) \|.*\| ([^|]+) \|$", detection, re.MULTILINE).groups()
     assert f"{any_flag.replace(' (', ' % (', 1)} of {rotations}" in readme
     rows = [line for line in detection.splitlines() if re.match(r"\| leak of .*\| \d+ \|", line)]
-    for share, words in (("20", "{1}, {2}, {3} % of {0}"), ("10", "found in {1}, {2} and {3} % of the cases")):
+    for share, words in (("20", "{1}, {2}, {3} % of {0}"), ("10", "with 10 %: {1}, {2}, {3} %")):
         row = next(line for line in rows if line.startswith(f"| leak of {share} %"))
         assert words.format(*(cell.split(" (")[0].strip() for cell in row.split("|")[2:6])) in readme
     cases, first = re.search(r"\| knows 10 %, repeats three values[^|]*\| (\d+) \| ([\d.]+) \|", detection).groups()

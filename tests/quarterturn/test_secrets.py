@@ -31,7 +31,6 @@ def locked(tmp_path_factory, cheap_derivation):
 
 VERBS = [
     ["task", "list"],
-    ["turn", "status"],
     ["turn", "run"],
     ["leaderboard"],
     ["access", "log"],
@@ -51,6 +50,10 @@ def test_without_the_passphrase_every_verb_stops_with_seven(locked, say):
         said = say(*words, "--home", locked, "--json")
         assert said.code == 7, words
         assert f"is locked; give its passphrase. Put it into {PASSPHRASE}." in said.data["error"]
+
+
+def test_the_status_of_turns_needs_no_key(locked, say):
+    assert say("turn", "status", "--home", locked).code == 0
 
 
 def test_a_wrong_passphrase_is_seven_too(locked, say, monkeypatch):

@@ -33,7 +33,8 @@ def test_they_find_what_re_finds(pattern, text):
 
 
 @pytest.mark.parametrize(
-    "pattern", [r"(a)\1", r"a(?=b)", r"(?<!a)b", r"a++", r"a**", "(", ")", "[a", "*", r"\p", "a{9999}"]
+    "pattern",
+    [r"(a)\1", r"a(?=b)", r"(?<!a)b", r"a++", r"a**", "(", ")", "[a", "*", r"\p", "a{9999}", r"\x-1", r"\u+001"],
 )
 def test_what_would_need_backtracking_or_is_no_pattern_is_refused(pattern):
     with pytest.raises(Malformed, match="pattern"):
@@ -44,6 +45,12 @@ def test_a_text_that_makes_backtracking_hang_costs_what_it_is_long():
     budget = ReadingBudget()
     assert not search(compiled("^(a|a?)*$"), "a" * 20_000 + "!", budget)
     assert budget.steps < 20_000
+
+
+@pytest.mark.parametrize("pattern", ["(((){200}){200}){40}", f"(?:(?:{'|' * 400}){{200}}){{2}}"])
+def test_repeats_of_an_empty_group_have_an_end(pattern):
+    with pytest.raises(Malformed, match="repeats too much"):
+        compiled(pattern)
 
 
 def test_what_costs_too_much_is_counted():

@@ -204,7 +204,7 @@ def test_own_values_of_an_earlier_month_are_echoes_too_and_a_later_month_changes
     for name in ("ada", "bob"):
         says(home, home.open(name), lambda task: {"folder": 5})
     first = echoes(home)
-    assert {one.status for one in first.values()} == {"clean"}
+    assert "review" not in {one.status for one in first.values()}
     home.rotation.run(FIRST)
     run = home.open("ada")
     old = some(set(run.tasks) - set(home.months.cohorts("live")[-1].tasks))
