@@ -10,9 +10,11 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from vault.errors import Broken, Locked, Malformed, NotFound, Refused, VaultError
 from vault.keys import private_files
+from vault.keys.locks.lock import SCHEMA
 from vault.keys.locks.passphrase import Cost
 from vault.keys.ring import MAX_KEYS, FileKeyRing
 
@@ -27,6 +29,10 @@ def path(tmp_path):
 @pytest.fixture
 def locked(path):
     return FileKeyRing.create(path, b"correct horse", cost=CHEAP)
+
+
+def test_the_schema_of_a_ring_is_a_schema():
+    Draft202012Validator.check_schema(SCHEMA)
 
 
 @pytest.mark.parametrize("passphrase", [b"wrong", b"", b"correct horse ", None])
