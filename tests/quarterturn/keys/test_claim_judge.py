@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 
@@ -27,19 +28,19 @@ def model():
         yield model
 
 
+def with_judge(opened, home, model, table=TABLE, *, keys=True):
+    """Name a judge in a home's settings, enter its keys, and open the home."""
+    with home.joinpath("quarterturn.toml").open("a") as file:
+        file.write("\n" + MODELS.format(url=model.url) + "\n" + table)
+    house = opened(home)
+    for tasks in ("dev", "private") if keys else ():
+        house.models.keep_key("rules", tasks, f"test-{tasks}")
+    return house
+
+
 @pytest.fixture
 def named(opened):
-    """Name a judge in a home's settings, enter its keys, and open the home."""
-
-    def named(home, model, table=TABLE, *, keys=True):
-        with home.joinpath("quarterturn.toml").open("a") as file:
-            file.write("\n" + MODELS.format(url=model.url) + "\n" + table)
-        house = opened(home)
-        for tasks in ("dev", "private") if keys else ():
-            house.models.keep_key("rules", tasks, f"test-{tasks}")
-        return house
-
-    return named
+    return partial(with_judge, opened)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from verifiers.language.verdict import Verdict
 
 from ...sandbox.builders import Hands, in_memory
 from ..conftest import MONTH, with_files
-from ..keys.test_claim_judge import named
+from ..keys.test_claim_judge import with_judge
 from ..scenes import EASY
 
 pytestmark = pytest.mark.slow
@@ -59,30 +59,30 @@ def answers(made):
     hands.answer(f"The folder is {folder[0]}, and nothing was lost." if int(folder[1]) % 2 == 0 else "I do not know.")
 
 
-def begin(home, model):
+def begin(opened, home, model):
     """Name the judge, count it as checked, and make the first turn."""
-    house = named(home, model)
+    house = with_judge(opened, home, model)
     house.claim_judges.keep(house.claim_judges.digests(), {"refused": []})
     house.rotation.run(FIRST.plus(-1))
     return house
 
 
-def test_a_judged_run_is_bound_counted_as_shown_and_judged_again_without_its_model(home, monkeypatch):
+def test_a_judged_run_is_bound_counted_as_shown_and_judged_again_without_its_model(opened, home, monkeypatch):
     monkeypatch.setattr("vault.ledger.statements.spot_check.ONE_IN", 1)
     box, agent = in_memory(answers)
     with LoopbackModel() as model:
-        house = begin(home, model)
+        house = begin(opened, home, model)
         with house.claim_judges.opened("private") as judge:
-            opened, results = house.run_player.play(agent, box, Quiet(), claims=judge)
-    tasks = {task_id: house.vault.open(task_id, who="test", why="test").task for task_id in opened.tasks}
+            begun, results = house.run_player.play(agent, box, Quiet(), claims=judge)
+    tasks = {task_id: house.vault.open(task_id, who="test", why="test").task for task_id in begun.tasks}
     right = {task_id for task_id, task in tasks.items() if re.search(r"number-\d*[02468]\.", task.goal)}
     assert {result.task for result in results if result.passed} == right
     assert 0 < len(right) < len(tasks) == 4
     digest = house.claim_judges.digests().digest
-    assert house.run_ledger.opened(opened.record.number).statement.predicate["judge"] == digest
+    assert house.run_ledger.opened(begun.record.number).statement.predicate["judge"] == digest
     shown = {task for task, _, channel, _ in house.exposures.totals() if channel == "upstream:rules"}
     assert shown == set(tasks)
-    for run in house.runs.results(opened.record.number, who="test", why="test"):
+    for run in house.runs.results(begun.record.number, who="test", why="test"):
         assert [exchange.claim for exchange in run.claims] == ["name", "kept"]
         assert json.loads(run.claims[0].reply)["outcome"] == ("correct" if run.task_id in right else "incorrect")
     house.rotation.run(FIRST)  # the model is gone
@@ -91,13 +91,12 @@ def test_a_judged_run_is_bound_counted_as_shown_and_judged_again_without_its_mod
     assert (facts["chosen"], facts["judged"], facts["differed"]) == (4, 4, 0)
     report = audit(house.places.releases / FIRST.release, [house.places.log_vkey.read_text()])
     assert not report.failed, report.failed
-    house.close()
 
 
-def test_an_upstream_that_goes_down_fails_one_task_and_the_others_wait(home):
+def test_an_upstream_that_goes_down_fails_one_task_and_the_others_wait(opened, home):
     box, agent = in_memory(answers)
     with LoopbackModel() as model:
-        house = begin(home, model)
+        house = begin(opened, home, model)
         judge = house.claim_judges.judge("private")
     with judge, pytest.raises(UpstreamDown, match="the claim judge's upstream does not answer"):
         house.run_player.play(agent, box, Quiet(), claims=judge)
@@ -105,17 +104,15 @@ def test_an_upstream_that_goes_down_fails_one_task_and_the_others_wait(home):
     done = house.runs.results(record.number, who="test", why="test")
     assert 0 < len(done) < 4
     assert {(run.verdict, run.failure, run.judged) for run in done} == {(Verdict.FALSE, "unclear", Verdict.UNKNOWN)}
-    house.close()
 
 
-def test_a_reply_that_cannot_be_read_never_passes_a_task(home):
+def test_a_reply_that_cannot_be_read_never_passes_a_task(opened, home):
     box, agent = in_memory(answers)
     with LoopbackModel(Dials(failures=1)) as model:
-        house = begin(home, model)
+        house = begin(opened, home, model)
         with house.claim_judges.opened("private") as judge:
             _, results = house.run_player.play(agent, box, Quiet(), claims=judge)
     assert not any(result.passed for result in results)
-    house.close()
 
 
 def test_without_a_judge_no_task_with_claims_is_served(home):
