@@ -25,7 +25,8 @@ from verifiers.errors import Malformed
 
 MAX_PATTERN, MAX_STATES, MAX_REPEAT, MAX_DEPTH = 1000, 2000, 200, 40
 MAX_COPIES = 10 * MAX_STATES
-"""Copies of parts that repeats make: those of an empty part have no state, and nested they would never end."""
+"""Parts that a pattern may put into its automaton, with each copy that a repeat makes. Copies of an empty part have no
+state, so `MAX_STATES` does not bound nested repeats of one."""
 MAX_CACHED = 1 << 16
 """Transitions that are kept; then the cache starts anew."""
 CHARACTERS, WIDE_CHARACTERS, A_STATE, CHUNK = 8, 6, 3, 4096
@@ -218,10 +219,10 @@ class _Parser:
             raise Malformed("the pattern is too large: it repeats too much")
         self.tests.append(test)
         self.assertions.append(assertion)
-        self.following.append(tuple(dict.fromkeys(following)))  # of empty alternatives all lead to one place
+        self.following.append(tuple(dict.fromkeys(following)))  # empty alternatives lead to the same state
         return len(self.tests) - 1
 
-    def _copied(self, part: Callable[[int], int], after: int) -> int:
+    def _copy(self, part: Callable[[int], int], after: int) -> int:
         self.copies += 1
         if self.copies > MAX_COPIES:
             raise Malformed("the pattern is too large: it repeats too much")
@@ -256,7 +257,7 @@ class _Parser:
         self.depth -= 1
         if len(branches) == 1:
             return branches[0]
-        return lambda after: self._state(*[self._copied(branch, after) for branch in branches])
+        return lambda after: self._state(*[self._copy(branch, after) for branch in branches])
 
     def _sequence(self) -> Callable[[int], int]:
         parts: list[Callable[[int], int]] = []
@@ -265,7 +266,7 @@ class _Parser:
 
         def made(after: int) -> int:
             for part in reversed(parts):
-                after = self._copied(part, after)
+                after = self._copy(part, after)
             return after
 
         return made
@@ -283,12 +284,12 @@ class _Parser:
         def made(after: int) -> int:
             if most is None:
                 loop = self._state()
-                self.following[loop] = (self._copied(atom, loop), after)
+                self.following[loop] = (self._copy(atom, loop), after)
                 after = loop
             for _ in range(0 if most is None else most - least):
-                after = self._state(self._copied(atom, after), after)
+                after = self._state(self._copy(atom, after), after)
             for _ in range(least):
-                after = self._copied(atom, after)
+                after = self._copy(atom, after)
             return after
 
         return made

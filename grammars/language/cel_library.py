@@ -1,4 +1,4 @@
-"""The CEL library without its command line, which loads a terminal toolkit: a quarter of a second in each process."""
+"""The CEL library without its command line, which loads a terminal toolkit: a fifth of a second in each process."""
 
 from __future__ import annotations
 

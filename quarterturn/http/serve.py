@@ -18,10 +18,10 @@ PATIENCE = 20  # seconds that an answer in the making gets when the service is s
 
 def serve(app: FastAPI, host: str, port: int, *, ready: Callable[[str], None]) -> None:
     """Serve until interrupted; `ready` is called with the address once it answers there."""
-    listening(app, host, port, ready=ready).run()
+    make_server(app, host, port, ready=ready).run()
 
 
-def listening(app: FastAPI, host: str, port: int, *, ready: Callable[[str], None]) -> Listening:
+def make_server(app: FastAPI, host: str, port: int, *, ready: Callable[[str], None]) -> Listening:
     """Return the server that `serve` runs; it ends once its `should_exit` is set.
 
     Forwarded client addresses are trusted only from a proxy on this machine.

@@ -13,6 +13,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,11 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-import uvicorn
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from quarterturn import public_view
 from quarterturn.accounts.roles import ROLES
 from quarterturn.app import Application
-from quarterturn.runs.local_executor import LocalExecutor
 from quarterturn.settings import ServiceSettings
 from quarterturn.submissions.store.requests import SubmissionRequest
 from rotation.calendar import Month
@@ -35,7 +34,7 @@ from rotation.month.sets import DEMO
 from vault.canonical import canonical
 
 from ..quarterturn.conftest import make, written
-from ..quarterturn.http.conftest import NOW, play, turned_from
+from ..quarterturn.http.conftest import NOW, answering, play, turned_from
 
 # Each page, and whose token opens it; `{made}` is a submission of theirs.
 WALKED = [
@@ -129,23 +128,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     house.accounts.create("ada", "submitter")
     house.submissions.take("ada", SubmissionRequest("check", image="ada/agent:1"), month=str(month))
     house.display_names.choose("ada", "agent", "Falcon 7B")
-    app = house.http(LocalExecutor(house.queue, house.job_worker.work, 0))
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="on"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started:
-            assert thread.is_alive(), "the service did not start"
-            thread.join(0.05)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        served = Served(f"http://127.0.0.1:{port}", house, house.public, tokens)
+    with closing(house), answering(house) as url:
+        served = Served(url, house, house.public, tokens)
         bearer = {"authorization": f"Bearer {tokens['submitter']}"}
         served.made = httpx2.post(f"{served.url}/submissions", json={"image": "agent:1"}, headers=bearer).json()["id"]
         yield served
-    finally:
-        server.should_exit = True
-        thread.join()
-        house.close()
 
 
 def small_dev_set() -> bytes:

@@ -105,7 +105,8 @@ def open_app(home: Path, by: Sequence[Opener] | None = None, *, keys: bool = Tru
 
     app = Application(home, None, database=_database.get(), openers=by or openers(places))
     try:
-        _ = app.ring if keys else None
+        if keys:
+            _ = app.ring
     except (Locked, Unavailable) as shut:
         if by or _given.get() is not None or _pin.get() is not None:
             raise

@@ -25,7 +25,7 @@ from starlette.testclient import TestClient
 from quarterturn import public_view
 from quarterturn.accounts.roles import ROLES
 from quarterturn.app import Application
-from quarterturn.http.serve import listening
+from quarterturn.http.serve import make_server
 from quarterturn.runs.local_executor import LocalExecutor
 from quarterturn.settings import ServiceSettings
 from rotation.calendar import Month
@@ -227,18 +227,24 @@ def served_by_process(home: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]
 
 @contextmanager
 def served_by_thread(home: Path) -> Iterator[str]:
-    """Serve a home over a socket by the server of `serve`, in a thread, without workers; return its address."""
+    """Serve a home over a socket in a thread, without workers; return its address."""
+    with closing(Application(home, None)) as house, answering(house) as url:
+        yield url
+
+
+@contextmanager
+def answering(house: Application) -> Iterator[str]:
+    """Run the server of `serve` for an open home, in a thread and without workers; return its address."""
     addresses: Queue[str] = Queue()
-    with closing(Application(home, None)) as house:
-        app = house.http(LocalExecutor(house.queue, house.job_worker.work, 0))
-        server = listening(app, "127.0.0.1", 0, ready=addresses.put)
-        thread = threading.Thread(target=server.run)
-        thread.start()
-        try:
-            yield addresses.get(timeout=PATIENCE)
-        finally:
-            server.should_exit = True
-            thread.join()
+    app = house.http(LocalExecutor(house.queue, house.job_worker.work, 0))
+    server = make_server(app, "127.0.0.1", 0, ready=addresses.put)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        yield addresses.get(timeout=PATIENCE)
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 @pytest.fixture
