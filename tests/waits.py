@@ -12,7 +12,6 @@ ALLOWED = {
     "patience.py::until": "the one loop that polls",
     "limits.py::_dump": "polls for the stacks of a child, once a test has failed",
     "postgres.py::start": "polls a server that is starting",
-    "browser/conftest.py::site": "polls a server that is starting, and sees if its thread has ended",
     "sandbox/runs/test_run.py::watch": "looks at processes until it is told to stop",
     "sandbox/endpoint/test_pinned_post.py::drip": "sends drop by drop until it is told to stop",
     "sandbox/test_remote_client.py::serve": "sends piece by piece until it is told to stop",

@@ -1,14 +1,16 @@
-"""Covert channel through the page cache: one run leaves a message in which pages are cached, a later one reads it.
+"""Covert channel through the page cache: one run leaves a message in which files are cached, a later one reads it.
 
-`python3 -I -c THIS send HEX` in the first place, `… receive BYTES` in a later one. Both find the same file by
-themselves: the largest one that neither runs from. The first empties its cache, then reads a page for each 1 of the
-message; the other asks which pages are there (`RWF_NOWAIT`), or, where that cannot be asked, takes the time of a read.
+`python3 -I -c THIS send HEX` in the first place, `… receive BYTES` in a later one. Both find the same files by
+themselves: source files of Python, which nobody reads once they are compiled. (A library that other runs have mapped
+stays in memory, and the message drowns.) The first throws the first page of each out of memory, then reads one for each
+1 of the message. The other asks which are there (`RWF_NOWAIT`), or, where that cannot be asked, takes the time of reads.
 
 Standard library only; prints one JSON object.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import mmap
 import os
@@ -16,111 +18,105 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from pathlib import Path
+from contextlib import ExitStack, suppress
 
 FOLDERS = ("/usr", sys.base_prefix)
-APART = 4  # pages between two bits, at least
 
 
-def largest() -> str:
-    """Find the largest file that this process does not run from."""
-    used = {line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/" in line}
-    best = (0, "")
-    for file in files():
-        if file > best and os.access(file[1], os.R_OK) and os.path.realpath(file[1]) not in used:
-            best = file
-    return best[1]
+def chosen(count: int) -> list[str]:
+    """Return twice so many source files, the largest first: one for each bit, and one beside it that nobody reads."""
+    best = sorted(set(sources()), reverse=True)[: 2 * count]
+    if len(best) < 2 * count or best[-1][0] < mmap.PAGESIZE:
+        raise ValueError("there are not enough files")
+    return [path for _, path in best]
 
 
-def files() -> Iterator[tuple[int, str]]:
-    """Yield size and path of every file that is no link: tens of thousands, so each is asked no more than that."""
+def sources() -> Iterator[tuple[int, str]]:
+    """Yield size and path of every source file that is no link."""
     folders = list(FOLDERS)
     while folders:
         with suppress(OSError), os.scandir(folders.pop()) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(entry.path)
-                elif entry.is_file(follow_symlinks=False):
+                elif entry.name.endswith(".py") and entry.is_file(follow_symlinks=False):
                     yield entry.stat(follow_symlinks=False).st_size, entry.path
 
 
-def size(path: str) -> int:
-    """Return the length of a file."""
-    return Path(path).lstat().st_size
+def opened(paths: Sequence[str], undo: ExitStack) -> list[int]:
+    """Open files so that a read fetches one page and no more."""
+    files = []
+    for path in paths:
+        descriptor = os.open(path, os.O_RDONLY)
+        undo.callback(os.close, descriptor)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
+        files.append(descriptor)
+    return files
 
 
-def offsets(path: str, count: int) -> list[int]:
-    """Say where the page of each bit lies."""
-    step = size(path) // mmap.PAGESIZE // count
-    if step < APART:
-        raise ValueError("no file is large enough")
-    return [place * step * mmap.PAGESIZE for place in range(count)]
-
-
-def opened(path: str) -> int:
-    """Open a file so that a read fetches one page and no more."""
-    descriptor = os.open(path, os.O_RDONLY)
-    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
-    return descriptor
-
-
-def empty(descriptor: int) -> None:
-    """Throw the pages of a file out of memory."""
-    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+def empty(files: Sequence[int]) -> None:
+    """Throw the pages of files out of memory; those that are not yet on disk, as in a new copy, would stay."""
+    for descriptor in files:
+        os.fdatasync(descriptor)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def send(message: bytes) -> dict[str, object]:
     """Leave a message."""
-    path = largest()
     bits = [byte >> place & 1 for byte in message for place in range(8)]
-    file = opened(path)
-    empty(file)
-    for bit, offset in zip(bits, offsets(path, len(bits)), strict=True):
-        if bit:
-            os.pread(file, 1, offset)
-    return {"file": path}
+    paths = chosen(len(bits))
+    with ExitStack() as undo:
+        files = opened(paths, undo)
+        empty(files)
+        for bit, file in zip(bits, files[::2], strict=True):
+            if bit:
+                os.pread(file, 1, 0)
+    return {"files": digest(paths)}
 
 
 def receive(length: int) -> dict[str, object]:
-    """Read one, and clear the page for the next."""
-    path = largest()
-    file = opened(path)
-    places = offsets(path, 8 * length)
-    try:
-        bits, how = asked(file, places), "RWF_NOWAIT"
-    except OSError:
-        bits, how = timed(file, places), "the clock"
-    empty(file)
-    values = [sum(bit << place for place, bit in enumerate(bits[at : at + 8])) for at in range(0, len(bits), 8)]
-    return {"file": path, "how": how, "message": bytes(values).hex()}
-
-
-def asked(file: int, places: Sequence[int]) -> list[int]:
-    """Ask of each page whether it is there."""
-    bits = []
-    for place in places:
+    """Read one, and clear the pages for the next."""
+    paths = chosen(8 * length)
+    with ExitStack() as undo:
+        files = opened(paths, undo)
         try:
-            os.preadv(file, [bytearray(1)], place, os.RWF_NOWAIT)
+            bits, how = asked(files[::2]), "RWF_NOWAIT"
+        except OSError:
+            bits, how = timed(files[::2], files[1::2]), "the clock"
+        empty(files)
+    values = [sum(bit << place for place, bit in enumerate(bits[at : at + 8])) for at in range(0, len(bits), 8)]
+    return {"files": digest(paths), "how": how, "message": bytes(values).hex()}
+
+
+def digest(paths: Sequence[str]) -> str:
+    """Name a choice of files."""
+    return hashlib.sha256("\n".join(paths).encode()).hexdigest()[:16]
+
+
+def asked(files: Sequence[int]) -> list[int]:
+    """Ask of each file whether its first page is there."""
+    bits = []
+    for file in files:
+        try:
+            os.preadv(file, [bytearray(1)], 0, os.RWF_NOWAIT)
             bits.append(1)
         except BlockingIOError:
             bits.append(0)
     return bits
 
 
-def timed(file: int, places: Sequence[int]) -> list[int]:
-    """Tell from the time of each read, against that of pages between, which nobody sent: read for once, and again."""
-    times = [taken(file, place) for place in places]
-    between = [place + APART // 2 * mmap.PAGESIZE for place in places]
-    absent, present = ([taken(file, place) for place in between] for _ in range(2))
+def timed(files: Sequence[int], beside: Sequence[int]) -> list[int]:
+    """Tell from the time of each read, against that of files that nobody sent: read for once, and again."""
+    times = [taken(file) for file in files]
+    absent, present = ([taken(file) for file in beside] for _ in range(2))
     limit = (statistics.median(absent) * statistics.median(present)) ** 0.5
     return [int(latency < limit) for latency in times]
 
 
-def taken(file: int, place: int) -> int:
-    """Give the time that a read of one byte takes, in nanoseconds."""
+def taken(file: int) -> int:
+    """Return the time that a read of one byte takes, in nanoseconds."""
     begun = time.perf_counter_ns()
-    os.pread(file, 1, place)
+    os.pread(file, 1, 0)
     return time.perf_counter_ns() - begun
 
 
