@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import resource
-import sys
+import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -28,7 +28,6 @@ from .workload import PLAYS_IN_A_UNIT, SECONDS_BETWEEN_PLAYS, processor_seconds,
 TESTS = Path(__file__).parent
 DEAREST = 10
 MIN_PLAYS = 5
-STARTING = {"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.spawn"}
 OVER_BUDGET = 1
 MACHINERY = "machinery"
 """The room of the files that lie in `tests` itself."""
@@ -231,7 +230,7 @@ def add_option(parser: pytest.Parser) -> None:
 def begin(config: pytest.Config) -> None:
     """Count from now on, and register the plugin."""
     config.pluginmanager.register(Accounting(config), "accounting")
-    sys.addaudithook(_count_process)
+    _count_processes()
     start, derivation = Container.start, passphrase.Argon2id
 
     def counted_start(self: Container) -> None:
@@ -246,11 +245,24 @@ def begin(config: pytest.Config) -> None:
     passphrase.Argon2id = counted_derivation  # type: ignore[assignment, misc]
 
 
-def _count_process(event: str, arguments: tuple[Any, ...]) -> None:
-    if event not in STARTING:
-        return
-    count("processes")
-    if event == "subprocess.Popen":
-        words = [arguments[1]] if isinstance(arguments[1], str | bytes) else arguments[1]
+def _count_processes() -> None:
+    """Count each start of a process. (A hook of `sys.addaudithook` would run at every import and every open file.)"""
+    begin_process, fork, spawn = subprocess.Popen.__init__, os.fork, os.posix_spawn
+
+    def counted_process(self: subprocess.Popen[Any], args: Any, *more: Any, **parameters: Any) -> None:
+        count("processes")
+        words = [args] if isinstance(args, str | bytes | os.PathLike) else args
         if any(Path(os.fsdecode(word)).name == "bwrap" for word in words):
             count("boxes")
+        begin_process(self, args, *more, **parameters)
+
+    def counted_fork() -> int:
+        count("processes")
+        return fork()
+
+    def counted_spawn(*args: Any, **parameters: Any) -> int:
+        count("processes")
+        return spawn(*args, **parameters)
+
+    subprocess.Popen.__init__ = counted_process  # type: ignore[method-assign]
+    os.fork, os.posix_spawn = counted_fork, counted_spawn

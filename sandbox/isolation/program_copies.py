@@ -7,8 +7,8 @@ leave and a later one can read (`mincore`, `preadv2(RWF_NOWAIT)`, or a clock). S
 1. A recipe names programs, folders and files; shared libraries are added as the host's loader resolves them.
 2. A copy lies in a folder that only its owner writes, under the class, the recipe's name and the digest of its list: of
    every source its path, kind, size, time of change, and where it points. It holds programs and nothing of a task.
-3. A copy is used as long as every source on that list is unchanged. Otherwise it is made again, in a folder that is
-   renamed when it is complete; one process makes it, and others wait.
+3. A copy is used as long as every source on that list is unchanged, at which a box looks at most once a minute. Else it
+   is made again, in a folder that is renamed when it is complete; one process makes it, and others wait.
 4. A copy that is out of date is removed once no process holds it.
 
 Nothing in a copy is set-user-ID, and everybody may read all of it.
@@ -27,6 +27,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
@@ -144,27 +145,40 @@ class Copies:
     def __init__(self, folders: Sequence[Path], name: str) -> None:
         self._folders, self._name = folders, name
 
-    def get(self, wanted: Recipe) -> Copy:
-        """Give the copy of a recipe, and make it where there is none that is up to date.
+    def get(self, wanted: Recipe, fresh_for: float = 0) -> Copy:
+        """Return the copy of a recipe, and make it where there is none that is up to date.
+
+        Args:
+            wanted: the recipe.
+            fresh_for: seconds for which this process uses a copy that was up to date and does not look again.
 
         Raises:
             Unavailable: it cannot be made; the message says what is missing.
         """
         folder = self._folder() / self._name / wanted.name
+        key = _key(wanted)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with _locked(folder / "lock"):
-                for made in sorted(folder.iterdir()):
-                    if made.is_dir() and (copy := _current(made, wanted)) is not None:
-                        return copy
-                copy = _make(folder, wanted)
-                _remove_old(folder, copy.folder)
+                copy, seen = _SEEN.get((folder, key), (None, 0.0))
+                if copy is not None and time.monotonic() < seen + fresh_for and (copy.folder / LIST).exists():
+                    return copy
+                copy = self._up_to_date(folder, wanted, key)
+                _SEEN[folder, key] = copy, time.monotonic()
                 return copy
         except OSError as error:
             raise Unavailable(
                 f"the programs that {wanted.name}s read cannot be copied to {folder} ({error.strerror}): free some "
                 "space there, and let this user read them"
             ) from error
+
+    def _up_to_date(self, folder: Path, wanted: Recipe, key: str) -> Copy:
+        for made in sorted(folder.iterdir()):
+            if made.is_dir() and (copy := _current(made, key)) is not None:
+                return copy
+        copy = _make(folder, wanted, key)
+        _remove_old(folder, copy.folder)
+        return copy
 
     def _folder(self) -> Path:
         for folder in self._folders:
@@ -185,12 +199,12 @@ def usual_folders(environments: Path) -> Sequence[Path]:
     return [environments / "copies", cache / "quarterturn" / "copies", own]
 
 
-def _current(folder: Path, wanted: Recipe) -> Copy | None:
+def _current(folder: Path, key: str) -> Copy | None:
     """Hold a copy if it is one of this recipe, whole, and up to date."""
     with contextlib.suppress(OSError, ValueError):
         document = json.loads((folder / LIST).read_text())
         entries = [(place, source, kind, size, at, to) for place, source, kind, size, at, to in document["entries"]]
-        if document["recipe"] == _key(wanted) and all(
+        if document["recipe"] == key and all(
             _entry(entry[0], entry[1]) == entry
             for entry in entries
             if COMPILED not in entry[0]  # which is made anew when it does not fit
@@ -213,12 +227,12 @@ def _key(wanted: Recipe) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def _make(folder: Path, wanted: Recipe) -> Copy:
+def _make(folder: Path, wanted: Recipe, key: str) -> Copy:
     for left in folder.glob("*.part"):  # of a process that was killed: the lock is ours
         shutil.rmtree(left, ignore_errors=True)
     sources = {place: source for place, source in _Gathered(wanted).sources.items() if place not in wanted.links}
     entries = [entry for place, source in sources.items() if (entry := _entry(place, str(source)))]
-    text = json.dumps({"recipe": _key(wanted), "entries": entries})
+    text = json.dumps({"recipe": key, "entries": entries})
     copy_folder = folder / hashlib.sha256(text.encode()).hexdigest()[:32]
     part = folder / f"{secrets.token_hex(8)}.part"
     part.mkdir(mode=0o755)
@@ -365,6 +379,8 @@ def _under(place: str, roots: Sequence[str]) -> bool:
 # ---- who holds what ----
 
 _HELD: dict[Path, int] = {}
+_SEEN: dict[tuple[Path, str], tuple[Copy, float]] = {}
+"""The copies that were up to date, by folder and digest of the recipe, and when that was seen."""
 
 
 def _held(copy: Copy) -> Copy:

@@ -3,7 +3,7 @@
 `python3 -I -c THIS send HEX` in the first place, `… receive BYTES` in a later one. Both find the same files by
 themselves: source files of Python, which nobody reads once they are compiled. (A library that other runs have mapped
 stays in memory, and the message drowns.) The first throws the first page of each out of memory, then reads one for each
-1 of the message. The other asks which are there (`RWF_NOWAIT`), or, where that cannot be asked, takes the time of reads.
+1 of the message. The other asks which are there (`RWF_NOWAIT`), or, where that cannot be asked, times its reads.
 
 Standard library only; prints one JSON object.
 """

@@ -102,6 +102,14 @@ def test_every_kind_of_change_is_seen(tmp_path, source, recipe, change):
     assert kept.get(recipe).folder != first
 
 
+def test_a_fresh_copy_is_used_without_a_look_while_it_is_there(tmp_path, source, recipe):
+    first = Copies([tmp_path / "copies"], "open").get(recipe).folder
+    (source / "new").touch()
+    assert Copies([tmp_path / "copies"], "open").get(recipe, fresh_for=3600).folder == first
+    shutil.rmtree(first)
+    assert Copies([tmp_path / "copies"], "open").get(recipe, fresh_for=3600).at("/opt/things/new").exists()
+
+
 def test_an_old_one_stays_while_somebody_holds_it(tmp_path, source, recipe, monkeypatch):
     kept = Copies([tmp_path / "copies"], "open")
     first = kept.get(recipe)
