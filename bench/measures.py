@@ -19,8 +19,7 @@ from report import Failed, Found, Line
 from quarterturn.measures.run_measures import measure
 from quarterturn.public_records import sources
 from quarterturn.public_records.records import PublicRecords, PublicRun, PublicTask
-from rotation.generation import dev_sets
-from rotation.generation.grammars import shipped_grammars
+from rotation.generation import shipped_dev_sets
 from rotation.month.sets import MCPBENCH
 from sandbox.results.outcome import TaskRun
 from sandbox.transcript import CallRecord, ModelCall, Transcript
@@ -34,7 +33,7 @@ ANSWER = "See plan/todo.md:3 and src/main.py:12:main. " * 10
 
 def bench(rounds: int = 0) -> Found:
     """Measure a run."""
-    public = sources.dev_set("bench", dev_sets.draw(shipped_grammars(), MCPBENCH))
+    public = sources.dev_set("bench", shipped_dev_sets.drafts(MCPBENCH))
     outcomes = [_played(task, solved=place % 2 == 0) for place, task in enumerate(public.tasks)]
     run = [PublicRun(number, "agent", number, {}, list(map(sources.played, outcomes))) for number in range(TIMES)]
     records = replace(public, runs=run)

@@ -277,13 +277,6 @@ class Application:
     # -- grammars and sandbox -----------------------------------------------------------------------------------------
 
     @cached_property
-    def grammars(self) -> Mapping[str, Grammar]:
-        """The shipped, public grammars by server."""
-        from rotation.generation.grammars import shipped_grammars
-
-        return shipped_grammars()
-
-    @cached_property
     def servers(self) -> HomeServers:
         """The MCP servers that it has added to the shipped ones."""
         from quarterturn.servers.home_servers import HomeServers
@@ -301,7 +294,9 @@ class Application:
 
     def drawn_grammars(self, who: str) -> Mapping[str, Grammar]:
         """Give the grammars that tasks are drawn from: the home's own where it has one, else the shipped ones."""
-        return {**self.grammars, **self.imported.in_force(who=who, why="draw tasks")}
+        from rotation.generation.grammars import shipped_among
+
+        return {**shipped_among(self.spec.servers), **self.imported.in_force(who=who, why="draw tasks")}
 
     @cached_property
     def drafts(self) -> Drafts:
@@ -474,10 +469,8 @@ class Application:
     def refresh_public_view(self) -> None:
         """Write the whole public view, the dev set included."""
         from quarterturn.public_view import dev_set
-        from rotation.generation.grammars import shipped_among
 
-        grammars = partial(shipped_among, self.spec.dev_servers)
-        self.public_view.refresh(partial(dev_set, self.spec, grammars, self.known_tasks.count_unpublished))
+        self.public_view.refresh(partial(dev_set, self.spec, self.known_tasks.count_unpublished))
 
     def linked_scores(self, month: Month) -> Mapping[int, Mapping[str, Any]]:
         """Give the raw and the linked scores of a month's runs, by their numbers."""
@@ -573,7 +566,7 @@ class Application:
         """What a new draft must differ from."""
         from rotation.generation.known_tasks import KnownTasks
 
-        return KnownTasks(self.vault, self.months, self.drafts, lambda: self.grammars, self.spec)
+        return KnownTasks(self.vault, self.months, self.drafts, self.spec)
 
     @cached_property
     def replenishment(self) -> Replenishment:
@@ -872,16 +865,14 @@ class Application:
             raise AgentCrashed(run.stopped or "its program ended with an error on each task")
 
     def _dev_drafts(self, first: int | None) -> Sequence[Draft]:
-        from rotation.generation import dev_sets
-        from rotation.generation.grammars import shipped_grammars
+        from rotation.generation import shipped_dev_sets
 
-        return dev_sets.draw(shipped_grammars(), self.spec)[:first]
+        return shipped_dev_sets.drafts(self.spec)[:first]
 
     def _dev_tasks(self, first: int | None) -> Sequence[Task]:
-        from rotation.generation import dev_sets
-        from rotation.generation.grammars import shipped_grammars
+        from rotation.generation import shipped_dev_sets
 
-        return dev_sets.tasks(shipped_grammars(), self.spec, first=first)
+        return shipped_dev_sets.tasks(self.spec, first=first)
 
     def _after_closed(self, number: int) -> None:
         self.after_results(f"results of run {number}")

@@ -30,16 +30,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from grammars.language.grammar import Grammar
-from grammars.language.load import LIBRARY
 from quarterturn.errors import Refused, where
 from rotation.calendar import Month
 from rotation.findings.store import Findings, counts_by_kind
-from rotation.generation import dev_sets
+from rotation.generation import shipped_dev_sets
 from rotation.leaderboard import changelog
 from rotation.leaderboard.caveats import Caveats
 from rotation.leaderboard.leaderboard import Leaderboard
-from rotation.month import draw
 from rotation.month.sets import SetSpec, Stratum
 from rotation.month.store import MonthStore
 from vault.canonical import canonical, digest
@@ -288,31 +285,28 @@ class PublicViewWriter:
         return self._folder / LEADERBOARDS / f"{month}.json"
 
 
-def dev_set(
-    spec: SetSpec, grammars: Callable[[], Mapping[str, Grammar]], used: Callable[[Iterable[str]], int], written: Path
-) -> bytes:
-    """Give the dev set's tasks; what was written by the same grammars and the same code is not drawn again.
+def dev_set(spec: SetSpec, used: Callable[[Iterable[str]], int], written: Path) -> bytes:
+    """Return the dev set's tasks; what was written by the same grammars and the same code is not drawn again.
 
     Another set file, or other shipped grammars, can draw skeletons that private tasks of today have. Then the dev set
     that is public stays, and the log says so.
 
     Args:
         spec: the home's set.
-        grammars: gives the shipped grammars by server.
         used: counts the skeletons, among those of these ids, that private tasks have.
         written: where the dev set that is public lies, if there is one.
 
     Raises:
         Refused: private tasks have such skeletons, and no dev set is public yet.
     """
-    version = _version()
+    version = shipped_dev_sets.version()
     known = None
     with suppress(OSError, ValueError):
         known = json.loads(written.read_bytes())
         mix = Counter(Stratum(task["server"], task["category"], task["difficulty"]) for task in known["tasks"])
         if (known["set"], known["version"], mix) == (spec.name, version, Counter(spec.dev)):
             return written.read_bytes()
-    drafts = dev_sets.draw(grammars(), spec)
+    drafts = shipped_dev_sets.drafts(spec)
     if count := used(draft.skeleton for draft in drafts):
         cause = (
             f"the dev set of '{spec.name}' would publish {count} skeletons that private tasks have: set `dev` in the "
@@ -323,15 +317,6 @@ def dev_set(
         log.warning("the dev set stays as it is: %s", cause)
         return written.read_bytes()
     return canonical({"set": spec.name, "version": version, "tasks": [draft.task for draft in drafts]})
-
-
-def _version() -> str:
-    """Hash all that the dev set is drawn by; reading this takes milliseconds, and drawing takes seconds."""
-    state = hashlib.sha256()
-    sources = (path for path in LIBRARY.parent.rglob("*") if path.suffix in (".py", ".yaml"))
-    for path in [*sorted(sources), *map(Path, (dev_sets.__file__, draw.__file__))]:
-        state.update(hashlib.sha256(path.read_bytes()).digest())
-    return state.hexdigest()
 
 
 def _plain(document: Any) -> bytes:

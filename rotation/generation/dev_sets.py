@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import lru_cache
 
 from grammars.draw.variants import base
-from grammars.errors import Exhausted
 from grammars.language.grammar import Draft, Grammar
-from rotation.errors import NotFound
 from rotation.month.draw import drafts
-from rotation.month.sets import SETS, SetSpec, Stratum, TraitQuota
+from rotation.month.sets import SetSpec, Stratum, TraitQuota
 from rotation.month.trait_quotas import demands
-from vault.task.document import Task
 
 SEED = hashlib.sha256(b"quarterturn/dev/v1").digest()
 
@@ -33,24 +29,6 @@ def draw(grammars: Mapping[str, Grammar], spec: SetSpec) -> list[Draft]:
     spec.require_dev_grammars(grammars)
     by_server = tuple(grammars[server] for server in spec.dev_servers)
     return list(_drawn(by_server, tuple(sorted(spec.dev.items())), spec.trait_quotas))
-
-
-def tasks(grammars: Mapping[str, Grammar], spec: SetSpec, *, first: int | None = None) -> list[Task]:
-    """Give a set's dev tasks, or only so many of them.
-
-    Raises:
-        NotFound, Exhausted: as for `draw`.
-    """
-    return [Task.parse(draft.task) for draft in draw(grammars, spec)[:first]]
-
-
-def public(grammars: Mapping[str, Grammar], *own: SetSpec) -> list[Draft]:
-    """Give the tasks of every dev set that can be drawn, shipped or `own`: what everybody can know."""
-    drawn: dict[str, Draft] = {}
-    for spec in (*SETS.values(), *own):
-        with suppress(NotFound, Exhausted):  # of what cannot be drawn, nobody knows anything
-            drawn |= {draft.id: draft for draft in draw(grammars, spec)}
-    return list(drawn.values())
 
 
 @lru_cache(maxsize=16)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grammars.admission.duplicates import Sketch, wording
@@ -10,7 +10,7 @@ from grammars.admission.existing_tasks import TaskIndex
 from grammars.admission.store import Drafts
 from grammars.language.derivation import skeletons
 from grammars.language.grammar import Grammar
-from rotation.generation import dev_sets
+from rotation.generation import shipped_dev_sets
 from rotation.month.sets import SetSpec
 from rotation.month.store import MonthStore
 from vault.store.tasks import Vault
@@ -31,7 +31,6 @@ class KnownTasks:
         vault: the sealed tasks; it computes the tags.
         months: the cohorts, with the tags of their skeletons.
         drafts: the store with the sketches and wordings of all tasks.
-        shipped: returns the shipped grammars, from which the dev sets are drawn; they take seconds to load.
         spec: the home's set, with a dev set of its own.
     """
 
@@ -40,14 +39,13 @@ class KnownTasks:
         vault: Vault,
         months: MonthStore,
         drafts: Drafts,
-        shipped: Callable[[], Mapping[str, Grammar]],
         spec: SetSpec,
     ) -> None:
-        self._vault, self._months, self._drafts, self._shipped, self._spec = vault, months, drafts, shipped, spec
+        self._vault, self._months, self._drafts, self._spec = vault, months, drafts, spec
 
     def index(self, *, who: str) -> TaskIndex:
         """Give what a new draft must differ from: every task of the home, and the dev sets."""
-        public = dev_sets.public(self._shipped(), self._spec)
+        public = shipped_dev_sets.public(self._spec)
         sketches = {draft.id: Sketch.of(draft.task) for draft in public}
         return TaskIndex(
             sketches | self._drafts.sketches(who=who, why="look for near-duplicates"),
@@ -59,13 +57,13 @@ class KnownTasks:
 
     def spent(self) -> set[str]:
         """Give the tags of the skeletons from which nothing may enter any more."""
-        public = {self._tag(draft.skeleton) for draft in dev_sets.public(self._shipped(), self._spec)}
+        public = {self._tag(draft.skeleton) for draft in shipped_dev_sets.public(self._spec)}
         return {*self._months.taken(), *self._months.seen(), *public}
 
     def used(self, grammar: Grammar) -> UsedSkeletons:
         """Turn the home's tags back into the ids of a grammar's skeletons."""
         live, seen = self._months.taken(), self._months.seen()
-        public = {draft.skeleton for draft in dev_sets.public(self._shipped(), self._spec)}
+        public = {draft.skeleton for draft in shipped_dev_sets.public(self._spec)}
         tags = {skeleton.id: self._tag(skeleton.id) for skeleton in skeletons(grammar)}
         return UsedSkeletons(
             frozenset(name for name, tag in tags.items() if tag in live),

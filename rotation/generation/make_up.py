@@ -10,7 +10,7 @@ from grammars.language.derivation import skeletons
 from grammars.language.grammar import Grammar
 from grammars.language.labels import TRAIT_WORDS
 from grammars.language.traits import traits
-from rotation.generation import dev_sets
+from rotation.generation import dev_sets, shipped_dev_sets
 from rotation.generation.grammars import shipped_among
 from rotation.month.draw import picks
 from rotation.month.sets import SetSpec
@@ -57,10 +57,10 @@ def dev(spec: SetSpec) -> MakeUp:
     """Count the tasks of a set's dev set, which is drawn from the shipped grammars.
 
     Raises:
-        NotFound, Exhausted: as for `dev_sets.draw`.
+        NotFound, Exhausted: as for `shipped_dev_sets.drafts`.
     """
-    grammars = shipped_among(spec.dev_servers)
-    return make_up((draft.skeleton for draft in dev_sets.draw(grammars, spec)), grammars)
+    drawn = shipped_dev_sets.drafts(spec)
+    return make_up((draft.skeleton for draft in drawn), shipped_among(spec.dev_servers))
 
 
 def make_up(drawn: Iterable[str], grammars: Mapping[str, Grammar]) -> MakeUp:

@@ -23,13 +23,13 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from quarterturn import public_view
 from quarterturn.accounts.roles import ROLES
 from quarterturn.app import Application
 from quarterturn.settings import ServiceSettings
 from quarterturn.submissions.store.requests import SubmissionRequest
 from rotation.calendar import Month
 from rotation.findings.store import NewFinding, ScanRecord
+from rotation.generation import shipped_dev_sets
 from rotation.month.sets import DEMO
 from vault.canonical import canonical
 
@@ -138,7 +138,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def small_dev_set() -> bytes:
     """A dev set of one task a stratum; the real one takes long to draw."""
     tasks = [written(stratum, 99) for stratum in DEMO.per_cohort]
-    return canonical({"set": DEMO.name, "version": public_view._version(), "tasks": tasks})
+    return canonical({"set": DEMO.name, "version": shipped_dev_sets.version(), "tasks": tasks})
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ import pytest
 from grammars.admission.duplicates import wording
 from grammars.admission.existing_tasks import TaskIndex
 from grammars.language.load import library
-from rotation.generation import dev_sets
+from rotation.generation import dev_sets, shipped_dev_sets
 from rotation.generation.generate import MOST_TOLD
 from rotation.generation.make_up import make_up
 from rotation.month.cohort import Candidate, allocate
@@ -61,7 +61,7 @@ def every():
 @cache
 def year_of_picks(start):
     """Choose the skeletons of the whole set for a year, without drawing the tasks; give each month's lots with them."""
-    grammars, used, months = every(), {draft.skeleton for draft in dev_sets.public(every())}, []
+    grammars, used, months = every(), {draft.skeleton for draft in shipped_dev_sets.public()}, []
     spare = MCPBENCH.reserve
     first = {stratum: COHORTS * count + spare.get(stratum, 0) for stratum, count in MCPBENCH.per_cohort.items()}
     for month in range(MONTHS + 1):
@@ -80,7 +80,7 @@ def month_seed(start, month):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", sample([b"one", b"another"], keep=[b"one"]))
 def test_in_every_month_of_a_year_half_needs_several_servers_and_three_in_ten_are_conditional(seed):
-    public = [draft.skeleton for draft in dev_sets.draw(every(), MCPBENCH)]
+    public = [draft.skeleton for draft in shipped_dev_sets.drafts(MCPBENCH)]
     for picked in (*(picked for _, picked in year_of_picks(seed)), public):
         counted = make_up(picked, every())
         assert counted.single_tool == 0.2 * counted.tasks

@@ -40,8 +40,7 @@ def read(
     from quarterturn.cli.auditing.auditor import auditor
     from quarterturn.cli.daily.run import dev_set
     from quarterturn.public_records import sources
-    from rotation.generation import dev_sets
-    from rotation.generation.grammars import shipped_grammars
+    from rotation.generation import shipped_dev_sets
     from vault.ledger.audit.command import require_release
 
     kind, path = sources.kind_of(source), Path(source)
@@ -51,6 +50,6 @@ def read(
             raise Malformed(f"a release is audited before it is used: add --key FILE with the key of {path}'s log")
         return sources.release(path, auditor(keys, policy, None, accept or ())(path))
     if kind == "run":
-        return sources.dev_run(path, dev_sets.public(shipped_grammars(), dev_set(home, dev_of)))
+        return sources.dev_run(path, shipped_dev_sets.public(dev_set(home, dev_of)))
     spec = dev_set(home, dev_of)
-    return sources.dev_set(spec.name, dev_sets.draw(shipped_grammars(), spec))
+    return sources.dev_set(spec.name, shipped_dev_sets.drafts(spec))

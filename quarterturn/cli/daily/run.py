@@ -144,12 +144,11 @@ def _show(played: DevRun, out: Output, file: Path | None, *, traced: bool) -> No
 
 def _dev_tasks(home: Path, name: str | None, out: Output) -> list[Task]:
     """Draw the dev tasks of the set that was named, else of the home's, else of the demo."""
-    from rotation.generation import dev_sets
-    from rotation.generation.grammars import shipped_grammars
+    from rotation.generation import shipped_dev_sets
 
     chosen_set = dev_set(home, name)
     out.say(f"drawing the tasks of the dev set of {chosen_set.name}")
-    return dev_sets.tasks(shipped_grammars(), chosen_set)
+    return shipped_dev_sets.tasks(chosen_set)
 
 
 def dev_set(home: Path, name: str | None) -> SetSpec:

@@ -124,11 +124,10 @@ def _draft(file: Path, line: int | None) -> tuple[Task, Mapping[str, Any]]:
 
 def _dev_task(task_id: str, lacks: str) -> tuple[Task, Mapping[str, Any]]:
     """Give the task of a dev set that has this id, or begins with it."""
-    from rotation.generation import dev_sets
-    from rotation.generation.grammars import shipped_grammars
+    from rotation.generation import shipped_dev_sets
     from vault.task.document import Task
 
-    drafts = [draft for draft in dev_sets.public(shipped_grammars()) if draft.id.startswith(task_id)] if task_id else []
+    drafts = [draft for draft in shipped_dev_sets.public() if draft.id.startswith(task_id)] if task_id else []
     if len(drafts) > 1:
         raise Malformed(f"{len(drafts)} tasks of the dev sets begin with {task_id!r}; give more of the id")
     if not drafts:

@@ -20,8 +20,7 @@ from freezing import exports
 from quarterturn.export import folder, harbor, inspect_log
 from quarterturn.public_records import sources
 from quarterturn.runs.dev_runs import DevRun
-from rotation.generation import dev_sets
-from rotation.generation.grammars import shipped_grammars
+from rotation.generation import shipped_dev_sets
 from rotation.month.sets import DEMO
 from sandbox.images.build import IMAGES
 from sandbox.results.outcome import TaskRun
@@ -182,7 +181,7 @@ def found(named: re.Pattern[bytes], path: Path) -> list[bytes]:
 def test_private_tasks_are_refused_and_nothing_is_written(kind, export, live, tmp_path):
     private = document()
     served = written(tmp_path / "private.json", (Task.parse(private), run_of(private)))
-    dev = dev_sets.draw(shipped_grammars(), DEMO)[0].task
+    dev = shipped_dev_sets.drafts(DEMO)[0].task
     altered = written(tmp_path / "altered.json", (Task.parse(dict(dev) | {"goal": SECRET}), run_of(dict(dev))))
     drafts = tmp_path / "drafts.jsonl"
     drafts.write_text(json.dumps({"task": private, "provenance": {}}))
@@ -218,7 +217,7 @@ def test_a_release_that_does_not_verify_is_refused(export, tmp_path):
 
 @pytest.mark.slow  # draws the dev sets
 def test_a_run_on_the_dev_set_keeps_each_call_with_its_result(export, tmp_path):
-    task = Task.parse(dev_sets.draw(shipped_grammars(), DEMO)[0].task)
+    task = Task.parse(shipped_dev_sets.drafts(DEMO)[0].task)
     call = CallRecord(task.available_tools[0], {"path": "a\ud83d"}, True, False, False, "it is \ud83d", 0.5)
     file = written(tmp_path / "run.json", (task, run_of(task.document, call, answer="42")))
     assert export("inspect", file).code == 0
@@ -233,7 +232,7 @@ def test_a_run_on_the_dev_set_keeps_each_call_with_its_result(export, tmp_path):
 
 @pytest.mark.slow  # draws the dev sets
 def test_each_trial_becomes_a_log_and_a_trial_of_other_tasks_is_refused(export, tmp_path):
-    first, second = (Task.parse(draft.task) for draft in dev_sets.draw(shipped_grammars(), DEMO)[:2])
+    first, second = (Task.parse(draft.task) for draft in shipped_dev_sets.drafts(DEMO)[:2])
     run, other = run_of(first.document), run_of(second.document)
     trials = DevRun("bwrap", [first], [run], later_trials=[[run_of(first.document, answer="42")]])
     (tmp_path / "run.json").write_text(json.dumps(trials.as_json()))
@@ -241,14 +240,14 @@ def test_each_trial_becomes_a_log_and_a_trial_of_other_tasks_is_refused(export, 
     assert sorted(path.name for path in (tmp_path / "out").glob("*.eval")) == ["run-1.eval", "run-2.eval"]
     wrong = DevRun("bwrap", [first], [run], later_trials=[[other]]).as_json()
     with pytest.raises(sources.Malformed, match="a trial has other tasks than the run"):
-        sources.dev_run(_file(tmp_path, json.dumps(wrong).encode()), dev_sets.public(shipped_grammars(), DEMO))
+        sources.dev_run(_file(tmp_path, json.dumps(wrong).encode()), shipped_dev_sets.public(DEMO))
 
 
 @pytest.mark.slow  # draws the dev sets
 def test_a_run_on_the_dev_set_of_a_set_file_is_exported_with_the_name_of_the_file(export, tmp_path):
     own = tmp_path / "own.toml"
     own.write_text(OWN)
-    document = dev_sets.draw(shipped_grammars(), of(OWN))[0].task
+    document = shipped_dev_sets.drafts(of(OWN))[0].task
     file = written(tmp_path / "run.json", (Task.parse(document), run_of(document)))
     assert export("inspect", file).code != 0
     assert export("inspect", file, "--dev-of", own).code == 0

@@ -15,8 +15,7 @@ import pytest
 from quarterturn.boxes import bwrap
 from quarterturn.export import harbor, world_server
 from quarterturn.public_records import sources
-from rotation.generation import dev_sets
-from rotation.generation.grammars import shipped_grammars
+from rotation.generation import shipped_dev_sets
 from rotation.month.sets import DEMO
 from vault.task.document import Task
 
@@ -57,7 +56,7 @@ def play(folder: Path, place: Path, *, solved: bool, steps: int = 0) -> tuple[di
 
 
 def test_nothing_has_reward_0_and_the_reference_solution_1(tmp_path):
-    drafts = dev_sets.draw(shipped_grammars(), DEMO)
+    drafts = shipped_dev_sets.drafts(DEMO)
     chosen = next(draft for draft in drafts if len(draft.provenance["solutions"][0]["calls"]) > 1)
     for name, data in harbor.files(sources.dev_set("demo", [chosen])).items():
         path = tmp_path / name

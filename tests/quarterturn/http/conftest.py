@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from queue import Queue
 from typing import Any
@@ -29,7 +28,6 @@ from quarterturn.http.serve import make_server
 from quarterturn.runs.local_executor import LocalExecutor
 from quarterturn.settings import ServiceSettings
 from rotation.calendar import Month
-from rotation.generation.grammars import shipped_among
 from rotation.month.sets import DEMO
 from sandbox.results.outcome import TaskRun
 from sandbox.runs import submission as submissions
@@ -126,8 +124,7 @@ def with_dev_set(home: Path, templates: Path) -> Path:
 
 def draw_dev_set(file: Path) -> None:
     """Write the dev set's file of the set that prepared homes have, of which no task is private."""
-    shipped = partial(shipped_among, DEMO.dev_servers)
-    file.write_bytes(public_view.dev_set(DEMO, shipped, lambda _: 0, file))
+    file.write_bytes(public_view.dev_set(DEMO, lambda _: 0, file))
 
 
 @pytest.fixture

@@ -16,8 +16,7 @@ from quarterturn.pages import trace
 from quarterturn.public_records import sources
 from quarterturn.public_records.records import PublicRecords, PublicRun
 from quarterturn.runs.dev_runs import DevRun
-from rotation.generation import dev_sets
-from rotation.generation.grammars import shipped_grammars
+from rotation.generation import shipped_dev_sets
 from rotation.month.sets import DEMO
 from sandbox.measures.table import MEASURES
 from sandbox.results.outcome import TaskRun
@@ -44,7 +43,7 @@ def played(task: Task, calls: list[CallRecord], *, passed: bool) -> TaskRun:
 @pytest.fixture(scope="module")
 def records() -> PublicRecords:
     """Give two trials on three tasks: solved, then broken off and hostile, then empty."""
-    drafts = [draft for draft in dev_sets.draw(shipped_grammars(), DEMO) if draft.task["server"] == "filesystem"][:3]
+    drafts = [draft for draft in shipped_dev_sets.drafts(DEMO) if draft.task["server"] == "filesystem"][:3]
     public = sources.dev_set("demo", drafts)
     runs = []
     for number in (1, 2):

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from quarterturn.runs.dev_runs import DevRun
-from rotation.generation import dev_sets
-from rotation.generation.grammars import shipped_grammars
+from rotation.generation import shipped_dev_sets
 from rotation.month.sets import DEMO
 from sandbox.results.outcome import TaskRun
 from sandbox.transcript import CallRecord, Transcript
@@ -131,7 +130,7 @@ def test_a_file_that_holds_no_scores_is_one_sentence(say, write, change, why):
 @pytest.fixture(scope="module")
 def failed(tmp_path_factory) -> Path:
     """Give a run on three tasks: failed without a call, failed after one, passed."""
-    drafts = dev_sets.draw(shipped_grammars(), DEMO)[:3]
+    drafts = shipped_dev_sets.drafts(DEMO)[:3]
     tasks = [Task.parse(draft.task) for draft in drafts]
     outcomes = []
     for place, task in enumerate(tasks):

@@ -15,8 +15,7 @@ from quarterturn.measures.failure_field import FailureField
 from quarterturn.runs import dev_runs
 from quarterturn.runs.dev_runs import DevRun
 from quarterturn.submissions.store.requests import SubmissionRequest
-from rotation.generation import dev_sets
-from rotation.generation.grammars import shipped_grammars
+from rotation.generation import shipped_dev_sets
 from rotation.month.sets import DEMO
 from sandbox.measures.failure_class import TITLES
 
@@ -127,7 +126,7 @@ def test_a_submission_without_measures_has_no_trace_page(site):
 
 
 def test_a_run_that_cannot_be_measured_is_kept_without_measures(monkeypatch, caplog):
-    drafts = dev_sets.draw(shipped_grammars(), DEMO)[:1]
+    drafts = shipped_dev_sets.drafts(DEMO)[:1]
     monkeypatch.setattr(process, "PATIENCE", 0.0)
     run = play_two(None, [])
     assert process.measured(run, drafts) is None
@@ -149,7 +148,7 @@ def look(text, **how):
 real, json.loads = json.loads, look
 process.main()
 """
-    drafts = dev_sets.draw(shipped_grammars(), DEMO)[:1]
+    drafts = shipped_dev_sets.drafts(DEMO)[:1]
     tasks = json.dumps([{"task": draft.task, "provenance": draft.provenance} for draft in drafts])
     sent = f"{tasks}\nsecret\n".encode()
     done = subprocess.run([sys.executable, "-c", words], input=sent, capture_output=True, check=True)

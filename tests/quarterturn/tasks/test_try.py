@@ -8,8 +8,7 @@ import logging
 import pytest
 
 from quarterturn.app import Application
-from rotation.generation import dev_sets
-from rotation.generation.grammars import shipped_grammars
+from rotation.generation import shipped_dev_sets
 from rotation.month.sets import DEMO
 from sandbox.errors import Lost
 from sandbox.servers.registry import SERVERS
@@ -173,7 +172,7 @@ def test_an_agent_is_not_shown_a_live_task(playable, say):
 
 
 def test_a_task_of_a_dev_set_needs_no_home_and_no_name(say, tmp_path):
-    first = dev_sets.draw(shipped_grammars(), DEMO)[0]
+    first = shipped_dev_sets.drafts(DEMO)[0]
     played = say("task", "try", first.id, "--box", "bwrap", "--home", tmp_path / "none")
     assert played.code == 0
     assert first.task["goal"].split("\n")[0][:40] in played.out

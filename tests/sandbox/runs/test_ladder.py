@@ -7,8 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from rotation.generation import dev_sets
-from rotation.generation.grammars import shipped_grammars
+from rotation.generation import shipped_dev_sets
 from rotation.month.sets import MCPBENCH, SETS
 from sandbox.boxes.memory_box import ToolError
 from sandbox.runs.run import run_set
@@ -37,7 +36,7 @@ def ladder():
 @pytest.fixture(scope="module")
 def tasks():
     """Give the dev sets' tasks that take files alone: one or two for each of the rungs 1 and 4."""
-    drawn = {task.id: task for spec in SETS.values() for task in dev_sets.tasks(shipped_grammars(), spec)}
+    drawn = {task.id: task for spec in SETS.values() for task in shipped_dev_sets.tasks(spec)}
     return [task for task in drawn.values() if set(task.document["initial_state"]) == {"filesystem"}]
 
 
@@ -80,7 +79,7 @@ def test_each_rung_passes_more_than_the_one_below_it(ladder, tasks):
 
 
 def test_every_task_of_the_benchmarks_dev_set_has_a_rule_and_each_rung_has_rules_for_more(ladder):
-    goals = [task.goal for task in dev_sets.tasks(shipped_grammars(), MCPBENCH)]
+    goals = [task.goal for task in shipped_dev_sets.tasks(MCPBENCH)]
     known = []
     for rung in RUNGS:
         with_rule = 0
@@ -98,7 +97,7 @@ def test_no_rule_knows_a_task():
     words = {
         word
         for spec in SETS.values()
-        for task in dev_sets.tasks(shipped_grammars(), spec)
+        for task in shipped_dev_sets.tasks(spec)
         for word in (task.id, *re.findall(r"/data/\S+\w|\w+-\w+/\S+|\w+:\w+-\w+|\S+@\S+\w|[a-z]+_[a-z]+", task.goal))
     }
     known = {"time_zone", "media_type"}  # columns that goals of this kind always name
