@@ -151,6 +151,8 @@ def _fault(value: Any, depth: int) -> tuple[list[Step], str] | None:
 def _inside(container: dict[Any, Any] | list[Any] | tuple[Any, ...], depth: int) -> tuple[list[Step], str] | None:
     items = container.items() if isinstance(container, dict) else enumerate(container)
     for step, item in items:
+        if type(item) is str and item.isascii() and (type(step) is int or (type(step) is str and step.isascii())):
+            continue  # as most of a document is
         if isinstance(container, dict):
             if not isinstance(step, str):
                 return [], f"a key is {type(step).__name__} and not text"

@@ -84,12 +84,12 @@ class Task:
         Raises:
             Malformed: the message names the place and quotes nothing but key names.
         """
-        raw = canonical(dict(data), what) if isinstance(data, Mapping) else data
-        document = parse_object(raw, what)
-        _TASK_SCHEMA.require(document, what)
-        for place, sentence in _contradictions(document):
+        raw = canonical(dict(data) if isinstance(data, Mapping) else parse_object(data, what), what)
+        plain = parse_object(raw, what)  # here 12.0 has become 12, and nobody else holds these values
+        _TASK_SCHEMA.require(plain, what)
+        for place, sentence in _contradictions(plain):
             raise Malformed(f"{what} is malformed at {place}: {sentence}.")
-        return cls.trusted(canonical(document, what), what)
+        return cls._of(plain, raw)
 
     @classmethod
     def trusted(cls, raw: bytes, what: str = "the task") -> Self:
@@ -97,7 +97,10 @@ class Task:
 
         The rules may have grown since, so they are not applied to an old promise again.
         """
-        plain = parse_object(raw, what)  # here 12.0 has become 12, and nobody else holds these values
+        return cls._of(parse_object(raw, what), raw)
+
+    @classmethod
+    def _of(cls, plain: Mapping[str, Any], raw: bytes) -> Self:
         return cls(
             **{name: plain[name] for name in _PLAIN},
             available_tools=tuple(plain["available_tools"]),
