@@ -34,7 +34,7 @@ QUICK = (
         "ledger",
         "audit",
     ),
-    *("bwrap", "docker", "load", "spotcheck"),
+    *("verbs", "bwrap", "docker", "load", "spotcheck"),
 )
 ON_DEMAND = ("scans", "scale", "service", "tracing", "watch", "echoes", "anchors", "set")  # some take an hour and more
 NAMES = QUICK + ON_DEMAND
