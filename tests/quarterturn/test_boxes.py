@@ -13,7 +13,7 @@ from sqlalchemy import create_engine, text
 from quarterturn import boxes
 from quarterturn.app import Application
 from quarterturn.boxes import choose_box
-from quarterturn.cli.setup import doctor_checks
+from quarterturn.cli.setup import attack_report, doctor_checks
 from quarterturn.errors import Unavailable
 from sandbox.attacks import Attempt, attempts
 from sandbox.boxes.bwrap.box import BwrapBox
@@ -176,8 +176,8 @@ def suite(monkeypatch):
                     raise attempt
                 done(replace(attempt, control_succeeded=attempt.control_succeeded if controls else None))
 
-        monkeypatch.setattr(doctor_checks.attacks, "attack", attack)
-        monkeypatch.setattr(doctor_checks.network_link, "require", lambda: None)
+        monkeypatch.setattr(attack_report.attacks, "attack", attack)
+        monkeypatch.setattr(attack_report.network_link, "require", lambda: None)
 
     return put
 
@@ -238,7 +238,7 @@ def test_controls_without_an_attack_are_a_usage_error(there, say):
 @pytest.mark.box
 @pytest.mark.parametrize("groups", [{"kernel"}, pytest.param(None, marks=pytest.mark.exhaustive)], ids=str)
 def test_the_box_of_this_machine_holds(say, monkeypatch, groups):
-    monkeypatch.setattr(doctor_checks.attacks, "attack", partial(doctor_checks.attacks.attack, groups=groups))
+    monkeypatch.setattr(attack_report.attacks, "attack", partial(attack_report.attacks.attack, groups=groups))
     said = say("doctor", "--attack", "--box", "bwrap", "--json")
     assert said.code == 0, said.out
     assert not [attempt for attempt in said.data["attempts"] if attempt["outcome"] == "escaped"]

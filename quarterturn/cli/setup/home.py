@@ -107,7 +107,6 @@ def doctor(
     as_json: Json = False,
 ) -> None:
     """Check this machine and the home. Shows what works, what is missing, and what works without it."""
-    from quarterturn.cli.setup import doctor_checks
     from quarterturn.cli.terminal import secrets
     from quarterturn.errors import Malformed
 
@@ -115,7 +114,11 @@ def doctor(
         raise Malformed("--with-controls belongs to --attack: give both")
     out = Output(as_json=as_json)
     if attack:
-        report = doctor_checks.attack(box, out, controls=with_controls)
+        from quarterturn.cli.setup import attack_report
+
+        report = attack_report.attack(box, out, controls=with_controls)
     else:
+        from quarterturn.cli.setup import doctor_checks
+
         report = doctor_checks.machine(home, secrets.database(), secrets.passphrase())
     out.result(report.data, *report.lines, ok=report.ok, otherwise=NO if attack else EXITS["unavailable"])
