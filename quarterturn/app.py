@@ -458,9 +458,9 @@ class Application:
     @cached_property
     def public_view(self) -> PublicViewWriter:
         """The writer of the public view."""
-        from quarterturn.public_view import HomeFacts, PublicDocuments, PublicViewWriter
+        from quarterturn.public_view import ABOUT, HomeFacts, PublicDocuments, PublicViewWriter
 
-        benchmark = self.settings.benchmark.model_dump(include={"origin", "first_month"})
+        benchmark = self.settings.benchmark.model_dump(include={"origin", "first_month", *ABOUT})
         facts = HomeFacts(benchmark, self.places.releases, self.places.log, self.turn_calendar.next)
         parts = (facts, self.months, self.leaderboard, self.caveats, self.findings)
         documents = PublicDocuments(*parts, names=self.display_names.shown)

@@ -6,6 +6,7 @@
     public/view/board/YYYY-MM.json   a month's leaderboard, and its changelog, by leaf of the log
     public/view/names.json        the names that owners chose for their agents, of those that a leaderboard shows
     public/view/results/RELEASE.json  how many retired tasks each run passed, by server and category
+    public/view/passes/RELEASE.json   for each retired task, how many runs were served it, and which passed it
     public/view/tasks/SET.json    the list of the public tasks of the dev set (`dev`) and of each release, without goals
     public/view/archives/RELEASE.tar   a release in one file (`vault.ledger.release.archive`), and RELEASE.tar.sha256
 
@@ -46,7 +47,10 @@ from vault.ledger.release.archive import archive, archive_digest
 from vault.ledger.release.contents import BROKEN, RESULTS, TASKS, WITHDRAWN
 
 DEV, ROTATIONS, FINDINGS, LEADERBOARDS, TASK_LISTS = "dev.json", "rotations.json", "findings.json", "board", "tasks"
-NAMES, RETIRED, ARCHIVES, ARCHIVE, DIGEST = "names.json", "results", "archives", ".tar", ".tar.sha256"
+NAMES, RETIRED, PASSES = "names.json", "results", "passes"
+ARCHIVES, ARCHIVE, DIGEST = "archives", ".tar", ".tar.sha256"
+ABOUT = ("measures", "operator", "score_meaning")
+"""What the settings say of a benchmark, for its front page."""
 _PATIENCE = 10.0  # seconds to wait for another who draws
 
 log = logging.getLogger("quarterturn.public_view")
@@ -156,6 +160,16 @@ class PublicDocuments:
         counts = [(*kind, attempted[kind], passed[kind]) for kind in sorted(attempted)]
         return _plain([dict(zip(keys, count, strict=True)) for count in counts])
 
+    def release_passes(self, release: str) -> bytes:
+        """Count the runs that were served each task of a release, and name those that passed it."""
+        folder = self._facts.releases / release
+        passes: dict[str, dict[str, Any]] = {task["id"]: {"served": 0, "passed": []} for task in _lines(folder / TASKS)}
+        for result in (line["result"] for line in _lines(folder / RESULTS)):
+            if (of := passes.get(result["task"])) is not None:  # a withdrawn one has no page
+                of["served"] += 1
+                of["passed"] += [result["run"]] if result["passed"] else []
+        return _plain(passes)
+
     def archive(self, release: str) -> bytes:
         """Give a release in one file."""
         return b"".join(archive(self._facts.releases / release))
@@ -260,6 +274,7 @@ class PublicViewWriter:
             made = {
                 f"{TASK_LISTS}/{release}.json": self._documents.release_tasks,
                 f"{RETIRED}/{release}.json": self._documents.release_results,
+                f"{PASSES}/{release}.json": self._documents.release_passes,
                 f"{ARCHIVES}/{release}{ARCHIVE}": self._documents.archive,
                 f"{ARCHIVES}/{release}{DIGEST}": self._documents.archive_digest,
             }

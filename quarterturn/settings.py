@@ -48,8 +48,12 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+Sentence = Annotated[str, StringConstraints(max_length=300, pattern=r"^[^\x00-\x1f\x7f]*$")]
+"""A sentence for a page: one line."""
+
+
 class BenchmarkSettings(Section):
-    """The benchmark: the name of its log, its set, its first month."""
+    """The benchmark: the name of its log, its set, its first month, and what its front page says of it."""
 
     origin: str = Field(
         default="quarterturn.example/log",
@@ -58,6 +62,9 @@ class BenchmarkSettings(Section):
     )
     set: str = Field(default="demo", description="The set of tasks: the name in the home's `set.toml`.")
     first_month: str = Field(description="The first month, YYYY-MM.")
+    measures: Sentence = Field(default="", description="A sentence for the front page: what the benchmark measures.")
+    operator: Sentence = Field(default="", description="A sentence for the front page: who runs it.")
+    score_meaning: Sentence = Field(default="", description="A sentence for the front page: what a score means.")
 
     @field_validator("first_month")
     @classmethod

@@ -94,18 +94,37 @@ class Track:
 
 
 def page(
-    leaderboard: Item, months: Sequence[str], rotations: Item | None, query: Mapping[str, str] = EVERYTHING
+    leaderboard: Item,
+    months: Sequence[str],
+    rotations: Item | None,
+    query: Mapping[str, str] = EVERYTHING,
+    *,
+    before: Item | None = None,
+    front: bool = False,
 ) -> str:
-    """Draw the page of a month, with links to those of the others; `query` is what the reader asked for."""
-    by_track = _by_track(leaderboard)
+    """Draw the page of a month, with links to those of the others.
+
+    Args:
+        leaderboard: the month's.
+        months: all months that have one.
+        rotations: the turns and cohorts, and what the settings say of the benchmark.
+        query: what the reader asked for.
+        before: the last leaderboard with lines, shown where this one has none yet.
+        front: whether this is the page that a visitor sees first.
+    """
+    standing = before or leaderboard
+    by_track = _by_track(standing)
     choice = Choice.of(query, list(by_track))
     tracks = [_track(name, lines, choice) for name, lines in by_track.items() if choice.track in ("", name)]
-    base = f"/leaderboard/{leaderboard['month']}"
+    base = f"/leaderboard/{standing['month']}"
     return render(
         "leaderboard.html.jinja",
         here=HERE,
         base=base,
         month=leaderboard["month"],
+        about=_about(rotations["benchmark"]) if front and rotations else (),
+        before=before["month"] if before else None,
+        changes_base=f"/leaderboard/{leaderboard['month']}",
         months=months[::-1],
         counts=_counts(leaderboard, rotations),
         choice=choice,
@@ -211,13 +230,33 @@ def _changes(leaderboard: Item) -> Grid:
     return Grid("changes", "Changes by leaf of the log", columns, leaderboard.get("changes", []))
 
 
+def _about(benchmark: Item) -> list[str]:
+    """Say what the benchmark measures, who runs it and what a score means: its own sentences, or what is always so."""
+    return [
+        benchmark.get("measures")
+        or "This benchmark measures how many tasks an agent passes: it is told a goal, has the tools of real MCP "
+        "servers, and is judged by the state that it leaves.",
+        benchmark.get("operator") or f"Its public log is {benchmark['origin']}; who runs it has given no name.",
+        benchmark.get("score_meaning")
+        or "A score is the share of the private tasks that were passed, with its 95\N{NO-BREAK SPACE}% interval; at "
+        "each turn the oldest tasks are published and new ones take their place.",
+    ]
+
+
+def _tasks(leaderboard: Item, rotations: Item | None) -> int | None:
+    """Count the tasks that were live in a month: those of its cohorts, or else those that a run was served."""
+    cohorts = rotations["cohorts"] if rotations else ()
+    live = [c["tasks"] for c in cohorts if c["entered"] <= leaderboard["month"] <= c["retires"]]
+    return sum(live) or max((line["whole"]["attempted"] for line in leaderboard["lines"]), default=None)
+
+
 def _counts(leaderboard: Item, rotations: Item | None) -> list[tuple[str, str]]:
     """Give what stands at the head of the page."""
-    attempted = max((line["whole"]["attempted"] for line in leaderboard["lines"]), default=None)
+    tasks = _tasks(leaderboard, rotations)
     live = rotations is not None and rotations["live"] == leaderboard["month"]
     return [
         ("Agents", str(len({(line["submitter"], line["name"]) for line in leaderboard["lines"]}))),
-        ("Tasks", NONE if attempted is None else str(attempted)),
+        ("Tasks", NONE if tasks is None else str(tasks)),
         ("Sunset cohort", leaderboard["sunset"].removeprefix("cohort-")),
         ("Next turn", rotations["next"]["due"][:10]) if live and rotations else ("State", "over"),
     ]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from quarterturn.pages.drawing.formatting import legible
+from quarterturn.pages.leaderboard import agent_address
 from quarterturn.pages.templates import render
 from verifiers.language import predicate
 
@@ -15,12 +17,14 @@ LONGEST = 6000
 Item = Mapping[str, Any]
 
 
-def page(found: Item, released: str | None) -> str:
+def page(found: Item, released: str | None, passes: Item | None = None, lines: Sequence[Item] = ()) -> str:
     """Draw the page of a task.
 
     Args:
         found: as `GET /tasks/{id}` gives it: `id`, `set`, `sha256`, `task`, and `opening` where it was released.
         released: the address of the page of its release, or None for a task of the dev set.
+        passes: how many runs were `served` it, and the numbers of those that `passed`; None where nobody counted.
+        lines: the lines of all leaderboards, the newest month first.
     """
     task, opening = found["task"], found["opening"] or {}
     state = _written(task["initial_state"])
@@ -38,6 +42,9 @@ def page(found: Item, released: str | None) -> str:
         success=predicate.in_words(predicate.parse(task["success_predicate"])),
         state=state[:LONGEST],
         cut=len(state) > LONGEST,
+        free=[(f"{{{{{name}}}}}", choice["from"]) for name, choice in task.get("free", {}).items()],
+        passes=passes,
+        passed_by=_passed_by(passes, lines),
         faults=[_written(fault) for fault in task.get("faults", ())],
         solutions=[[_call(call) for call in solution["calls"]] for solution in solutions],
         facts=[("SHA-256 of the task", found["sha256"])]
@@ -68,6 +75,18 @@ def leaf_page(index: int, size: int, leaf: bytes) -> str:
 def address(task: str) -> str:
     """Give the address of a task's page."""
     return f"/task/{task}"
+
+
+def _passed_by(passes: Item | None, lines: Sequence[Item]) -> dict[str, str]:
+    """Map the names of the agents of leaderboards whose runs passed to the addresses of their pages."""
+    runs = set(passes["passed"]) if passes else set()
+    return {
+        legible(line["display_name"] or f"{line['submitter']}/{line['name']}"): agent_address(
+            line["submitter"], line["name"]
+        )
+        for line in lines
+        if line["run"] in runs
+    }
 
 
 def _call(call: Item) -> str:

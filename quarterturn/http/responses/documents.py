@@ -84,6 +84,9 @@ class BenchmarkShape(BaseModel):
 
     origin: str
     first_month: str
+    measures: str = ""
+    operator: str = ""
+    score_meaning: str = ""
 
 
 class NextTurn(BaseModel):

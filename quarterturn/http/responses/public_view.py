@@ -23,6 +23,7 @@ from quarterturn.public_view import (
     FINDINGS,
     LEADERBOARDS,
     NAMES,
+    PASSES,
     RETIRED,
     ROTATIONS,
     TASK_LISTS,
@@ -83,7 +84,7 @@ class PublicView:
     @property
     def folders(self) -> Sequence[Path]:
         """The folders in which a name appears or is replaced whenever anything here changes."""
-        view = [self._view, *(self._view / name for name in (LEADERBOARDS, TASK_LISTS, RETIRED, ARCHIVES))]
+        view = [self._view, *(self._view / name for name in (LEADERBOARDS, TASK_LISTS, RETIRED, PASSES, ARCHIVES))]
         return [self._public, *view, self._releases, self._months, self.log, self.log / KEPT]
 
     # -- documents ----------------------------------------------------------------------------------------------------
@@ -158,10 +159,29 @@ class PublicView:
             return next(task for task in tasks if task["id"] == name), None
         return tuple(_line_of(self._releases / of / file, name) for file in (TASKS, OPENINGS))
 
-    def retired_results(self) -> list[dict[str, Any]]:
-        """Count retired tasks that each run passed: `run`, `by` server or category, `name`, `attempted`, `passed`."""
-        documents = (self._document(self._view / RETIRED / f"{release}.json") for release in self.releases())
+    def retired_results(self, of: str | None = None) -> list[dict[str, Any]]:
+        """Count retired tasks, or those of a release, that each run passed.
+
+        Each count has `run`, `by` (server or category), `name`, `attempted` and `passed`.
+        """
+        releases = [release for release in self.releases() if of in (None, release)]
+        documents = (self._document(self._view / RETIRED / f"{release}.json") for release in releases)
         return [count for document in documents if document for count in json.loads(document.body)]
+
+    def passes(self, release: str, task: str) -> dict[str, Any] | None:
+        """Say how many runs were `served` a retired task, and which of them `passed`; None where nobody counted."""
+        document = self._document(self._view / PASSES / f"{release}.json")
+        return json.loads(document.body).get(task) if document else None
+
+    def lines(self) -> list[dict[str, Any]]:
+        """List the lines of all leaderboards, each with its `month`; the newest month first."""
+        documents = [(month, self.leaderboard(month)) for month in reversed(self.months())]
+        return [
+            {**line, "month": month}
+            for month, document in documents
+            if document
+            for line in json.loads(document.body)["lines"]
+        ]
 
     # -- releases -----------------------------------------------------------------------------------------------------
 

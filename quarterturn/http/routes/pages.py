@@ -26,20 +26,17 @@ LeafIndex = Annotated[int, Path(ge=0, le=2**53)]
 
 @router.get("/", name="front_page")
 def front(request: Request, view: View) -> Response:
-    """Show the newest leaderboard."""
+    """Show what the benchmark is, and the newest leaderboard."""
     months = view.months()
-    return (
-        leaderboard_page(request, view, months[-1])
-        if months
-        else html.public(request, leaderboard.empty(_rotations(view)))
-    )
+    if not months:
+        return html.public(request, leaderboard.empty(_rotations(view)))
+    return _leaderboard(request, view, months[-1], front=True)
 
 
 @router.get("/leaderboard/{month}", name="leaderboard_page")
 def leaderboard_page(request: Request, view: View, month: str) -> Response:
     """Show a month's leaderboard."""
-    document, query = _read(view.leaderboard(month)), request.query_params
-    return html.public(request, leaderboard.page(document, view.months(), _rotations(view), query))
+    return _leaderboard(request, view, month)
 
 
 @router.get("/leaderboard/{month}/{file}", name="leaderboard_table")
@@ -63,13 +60,13 @@ def rotation_table(request: Request, view: View, file: str) -> Response:
 @router.get("/release/{release}", name="release_page")
 def release_page(request: Request, view: View, release: str) -> Response:
     """Show a release's files and how to check them."""
-    return html.public(request, releases.page(release, *_release(view, release), archived(view, release)))
+    return html.public(request, releases.page(release, _release(view, release), archived(view, release)))
 
 
 @router.get("/release/{release}/{file}", name="release_table")
 def release_table(request: Request, view: View, release: str, file: str) -> Response:
     """Give a table of that page."""
-    data, media = html.chosen(releases.grids(release, *_release(view, release)), file)
+    data, media = html.chosen(releases.grids(release, _release(view, release)), file)
     return json_responses.published(request, Document.of(data), media)
 
 
@@ -79,8 +76,10 @@ def task_page(request: Request, view: View, id: str) -> Response:  # noqa: A002 
     found = view.task(id)
     if found is None:
         raise Problem("not-found")
-    released = releases.address(found["set"]) if found["opening"] else None
-    return html.public(request, task.page(found, released))
+    if not found["opening"]:
+        return html.public(request, task.page(found, None))
+    passes = view.passes(found["set"], id)
+    return html.public(request, task.page(found, releases.address(found["set"]), passes, view.lines()))
 
 
 @router.get("/leaf/{index}", name="leaf_page")
@@ -93,10 +92,20 @@ def leaf_page(request: Request, log: Log, index: LeafIndex) -> Response:
     return html.public(request, task.leaf_page(index, size, leaf))
 
 
-def _release(view: View, release: str) -> tuple[Item, dict[str, int], list[Item]]:
+def _leaderboard(request: Request, view: View, month: str, *, front: bool = False) -> Response:
+    document, months = _read(view.leaderboard(month)), view.months()
+    before = None
+    if not document["lines"]:
+        earlier = (_read(view.leaderboard(one)) for one in reversed(months) if one < month)
+        before = next((one for one in earlier if one["lines"]), None)
+    asked = request.query_params
+    return html.public(request, leaderboard.page(document, months, _rotations(view), asked, before=before, front=front))
+
+
+def _release(view: View, release: str) -> releases.Published:
     manifest = _read(view.manifest(release))
     sizes = {name: path.stat().st_size for name, path in view.files(release).items()}
-    return manifest, sizes, view.tasks(release)
+    return releases.Published(manifest, sizes, view.tasks(release), view.retired_results(release), view.lines())
 
 
 def _table(

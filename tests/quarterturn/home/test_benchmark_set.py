@@ -8,7 +8,6 @@ import pytest
 from quarterturn.app import Application
 from quarterturn.errors import Refused
 from quarterturn.public_view import dev_set
-from rotation.generation.grammars import shipped_grammars
 
 from ...rotation.month.test_set_file import OWN, of
 from ..guides import GuideShell, blocks, commands
@@ -112,7 +111,7 @@ def test_the_guide_works_line_by_line(tmp_path, say, monkeypatch):
 
 def test_a_dev_set_that_would_publish_skeletons_of_private_tasks_is_not_written(tmp_path, caplog):
     written = tmp_path / "dev.json"
-    drawn = partial(dev_set, of(OWN), shipped_grammars)
+    drawn = partial(dev_set, of(OWN))
     with pytest.raises(Refused, match="would publish 2 skeletons that private tasks have: set `dev` in the home's set"):
         drawn(lambda skeletons: len(list(skeletons)), written)
     earlier = drawn(lambda _: 0, written).replace(b'"notes"', b'"before"')

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import io
+import json
 import re
 import tempfile
 from pathlib import Path
@@ -73,9 +74,26 @@ def test_every_link_of_every_page_leads_somewhere_here(populated, walked):
         "/agents/ada/agent/runs.csv",
         "/release/Historical-2026-12/files.json",
         "/release/Historical-2026-12/tasks.csv",
+        "/release/Historical-2026-12/agents.csv",
         "/leaf/0",
     } < paths
     assert f"/submission/{populated.made}" in paths
+
+
+def line_of(site, file, task):
+    """Return the one line of a task in a file of the release."""
+    (line,) = (
+        line for line in site.get(f"/releases/Historical-2026-12/files/{file}").text.splitlines() if task in line
+    )
+    return line
+
+
+def test_the_front_page_says_what_it_is_and_where_to_go_on(populated):
+    page = populated.get("/").text
+    assert "This benchmark measures" in page
+    assert "Its public log is quarterturn.example/log" in page
+    assert {"/mine", "/explorer", "#reading"} <= set(LINK.findall(page))
+    assert "This benchmark measures" not in populated.get("/leaderboard/2027-01").text
 
 
 def test_a_released_task_and_its_leaf_have_pages(populated):
@@ -84,6 +102,8 @@ def test_a_released_task_and_its_leaf_have_pages(populated):
     page = populated.get(f"/task/{task['id']}")
     for text in (whole["task"]["goal"], whole["opening"]["commitment"], whole["opening"]["salt"]):
         assert html.escape(text) in page.text
+    passed = int(json.loads(line_of(populated, "results.jsonl", task["id"]))["result"]["passed"])
+    assert f"{passed} of 1 runs that were served it passed." in page.text
     leaf = populated.get(f"/leaf/{whole['opening']['commit']}")
     assert f'href="/leaf/{whole["opening"]["commit"]}"' in page.text
     assert whole["opening"]["commitment"] in leaf.text

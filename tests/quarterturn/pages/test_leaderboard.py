@@ -22,7 +22,17 @@ HOSTILE = [
     "\u202egnp.exe",
     "&lt;b&gt;",
 ]
-ROTATIONS = {"live": "2027-01", "next": {"turn": "2027-01", "due": "2027-02-01T00:00:00Z"}}
+ROTATIONS = {
+    "benchmark": {"origin": "bench.example/log", "first_month": "2026-12"},
+    "live": "2027-01",
+    "next": {"turn": "2027-01", "due": "2027-02-01T00:00:00Z"},
+    "cohorts": [
+        {"entered": "2026-12", "retires": "2026-12", "tasks": 7},
+        {"entered": "2026-12", "retires": "2027-01", "tasks": 4},
+        {"entered": "2027-01", "retires": "2027-04", "tasks": 3},
+        {"entered": "2027-02", "retires": "2027-05", "tasks": 9},
+    ],
+}
 
 
 def figure(value=0.5, low=0.4, high=0.6, n=18):
@@ -69,6 +79,29 @@ def test_a_line_has_one_picture_and_every_figure_with_its_interval():
     assert row.count('class="between"') == 1
     assert re.findall(r"<td>([\d.]+) <i>", row) == ["50.0", "30.0", "45.0", "45.0", "45.0"]
     assert row.count("<i>40.0\u201360.0</i>") == 5
+
+
+def test_the_front_page_has_the_benchmarks_own_sentences_or_what_is_always_so():
+    own = ROTATIONS["benchmark"] | {"operator": "The <b>lab</b> runs it.", "measures": "It measures patience."}
+    for benchmark, said in (
+        (own, "The &lt;b&gt;lab&lt;/b&gt; runs it."),
+        (ROTATIONS["benchmark"], "has given no name"),
+    ):
+        rotations = ROTATIONS | {"benchmark": benchmark}
+        page = leaderboard.page(document(), ["2027-01"], rotations, front=True)
+        assert said in page
+        assert ("It measures patience." in page) == (benchmark is own)
+        assert 'href="/mine"' in page
+        assert said not in leaderboard.page(document(), ["2027-01"], rotations)
+
+
+def test_a_month_without_runs_counts_its_live_tasks_and_shows_the_standing_before_it():
+    before = document(line("ada")) | {"month": "2026-12"}
+    page = leaderboard.page(document(), ["2026-12", "2027-01"], ROTATIONS, before=before)
+    assert "<dt>Tasks</dt><dd>7</dd>" in page, "4 and 3; one cohort has retired, and one is to come"
+    assert "No run of 2027-01 is finished. This is the standing of" in page
+    assert 'href="/leaderboard/2026-12?sort=agent"' in page
+    assert len(rows(page)) == 1
 
 
 def test_a_figure_over_nothing_is_a_dash_and_one_without_an_interval_has_no_bar():

@@ -28,6 +28,19 @@ def test_a_released_task_shows_its_goal_its_predicate_its_solution_and_its_openi
     assert not [part for part in (*shown, found["opening"]["salt"], 'href="/leaf/0"') if part not in page]
 
 
+def test_a_released_task_says_who_passed_it_and_what_its_free_names_are(found):
+    found["task"] |= {"goal": "Make {{folder}}.", "free": {"folder": {"from": ["ivy", "oak", "elm"]}}}
+    lines = [
+        {"run": run, "submitter": "lab", "name": f"agent-{run}", "display_name": None, "month": "2026-12"}
+        for run in (1, 2)
+    ]
+    page = task.page(found, "/release/Historical-2025-12", {"served": 3, "passed": [2, 7]}, lines)
+    assert "2 of 3 runs that were served it passed." in page
+    assert 'those of <a href="/agents/lab/agent-2">lab/agent-2</a>.' in page
+    assert "<code>{{folder}}</code></dt><dd>ivy, or one of 2 others" in page
+    assert "Who passed it" not in task.page(found, None)
+
+
 def test_a_task_of_the_dev_set_has_nothing_in_the_log(found):
     assert "nothing was committed to" in task.page(found | {"set": "dev", "opening": None}, None)
 
