@@ -141,7 +141,8 @@ def page(
 
 def empty(rotations: Item | None) -> str:
     """Draw the page of a benchmark before its first month."""
-    return render("leaderboard-empty.html.jinja", here=HERE, next=rotations["next"] if rotations else None)
+    about = _about(rotations["benchmark"]) if rotations else ()
+    return render("leaderboard-empty.html.jinja", here=HERE, about=about, next=rotations["next"] if rotations else None)
 
 
 def grids(leaderboard: Item) -> dict[str, Grid]:

@@ -25,7 +25,7 @@ def table(leaderboard: Sequence[LeaderboardLine], names: Names = NO_NAMES) -> li
     if not leaderboard:
         return ["no run of this month is finished"]
     width = _width(leaderboard, names)
-    figures = f"{'success, ranked':<24} {'calls used':<22} {'hallucinated':<22} {'recovery':<22}"
+    figures = f"{'success, ranked':<24} {'calls used':<22} {'unlisted calls':<22} {'recovery':<22}"
     rows = (_row(line, _agent(line, names), width) for line in leaderboard)
     return [f"{'rank':>5}  {'submitter/agent':<{width}} {figures}", *rows]
 
