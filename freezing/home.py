@@ -47,6 +47,7 @@ if __name__ == "__main__":
     destination = to / f"{version()}.tar.xz"
     with tempfile.TemporaryDirectory() as name:
         made = month.play_live(Path(name).resolve() / "home", held.clock)
+        made.look("results of the month")
         made.house.close()
         to.mkdir(parents=True, exist_ok=True)
         with destination.open("xb") as file:

@@ -24,7 +24,7 @@ revision, down_revision = "0002", "0001"
 def upgrade():
     op.execute("CREATE TABLE vault_more (number INTEGER)")
 """
-RELEASED = {"0.9.0": "57cbafbaed230b53285645b9e185474151f6c56e3a68a6541a01c83372ab79e7"}
+RELEASED = {"0.9.0": "a41e01f7aa96845c12b3963e85c571fb4848c670564fcadfbf2da8b550ef9874"}
 
 
 @pytest.fixture(params=RELEASED)
