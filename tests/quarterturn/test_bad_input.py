@@ -454,12 +454,14 @@ def test_a_release_or_key_that_is_not_there_is_three_and_no_failed_audit(refused
         (["audit", "BYTES", "--key", VECTORS / "log.vkey"], 3, "it is a file: unpack it, and name the folder"),
         (["task", "import", "FOLDER", "--as", "me", "--home", "h"], 3, "is a folder, and a file is needed"),
         (["grammar", "check", "BYTES"], 2, "bytes.yaml cannot be read: it is not UTF-8"),
+        (["watch", "trace", "EMPTY", "--as", "me", "--home", "h"], 2, "is empty: put the text that leaked into it"),
         (["measure", "BYTES"], 2, "is not the file of a run: it is not JSON"),
     ],
 )
 def test_a_slip_is_answered_by_the_thing_the_place_and_the_next_step(words, code, sentence, refused, tmp_path):
     (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe")
-    places = {"FOLDER": tmp_path, "BYTES": tmp_path / "bytes.yaml"}
+    (tmp_path / "empty").touch()
+    places = {"FOLDER": tmp_path, "BYTES": tmp_path / "bytes.yaml", "EMPTY": tmp_path / "empty"}
     refused(code, sentence, *(places.get(word, word) for word in words))
 
 
