@@ -315,6 +315,7 @@ class Answers:
         self.ask("init", "--month", FIRST, "--origin", "test-new.example/log", home=self.beside / "new")
         self.ask("backup", self.beside / "backup", home=self.home)
         self.ask("restore", self.beside / "backup", "--head", self.home / "head/signed", home=self.beside / "restored")
+        self.ask("upgrade", home=self.home)
         self.ask("doctor", "--with-controls")
         self.ask("demo", "--box", "none")
         self.ask("run", "--as", "test-able")

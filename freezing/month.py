@@ -252,15 +252,21 @@ def play(home: Path, clock: Clock) -> Played:
 def play_first(home: Path, clock: Clock, first: Month = FIRST, page: bytes = PAGE) -> Played:
     """Play the first month up to its turn, which publishes a release with this page in it."""
     browser.page = lambda: page
+    made = play_live(home, clock, first)
+    made.withdraw()
+    made.play("test-weak", unknown=1)
+    made.turn(first)
+    return made
+
+
+def play_live(home: Path, clock: Clock, first: Month = FIRST) -> Played:
+    """Make the first turn, and play two submissions on what it made live."""
     clock.set(f"{first.plus(-1)}-30T00:00:00+00:00")
     made = Played(home, clock, first)
     made.stock()
     made.turn(first.plus(-1))
     made.play("test-able")
     made.play("test-fair")
-    made.withdraw()
-    made.play("test-weak", unknown=1)
-    made.turn(first)
     return made
 
 

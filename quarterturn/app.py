@@ -158,14 +158,14 @@ class Application:
 
     @cached_property
     def engine(self) -> Engine:
-        """The database, with its migrations applied."""
+        """The database, whose tables are those of this version."""
         from quarterturn import migrations
         from vault.database import open_engine
 
         url = self.places.database_url(self.settings, self._database)
         self.places.require_database(url)
         engine = open_engine(url)
-        migrations.upgrade(engine, empty=False)
+        migrations.require_newest(engine, self.home)
         return engine
 
     @cached_property

@@ -79,6 +79,17 @@ class OverQuota(ApplicationError):
     kind: ClassVar[Kind] = "quota"
 
 
+def require_file(path: Path) -> None:
+    """Refuse a path with no file behind it.
+
+    Raises:
+        NotFound: there is nothing, or a folder.
+    """
+    if not path.is_file():
+        what = f"{path} is a folder, and a file is needed: name one in it"
+        raise NotFound(what if path.is_dir() else f"there is no file {path}")
+
+
 def where(error: BaseException) -> str:
     """Give an error's type and place, without its message, which may quote a task."""
     frames = traceback.extract_tb(error.__traceback__)

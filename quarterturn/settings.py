@@ -361,7 +361,9 @@ def load(path: Path) -> Settings:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise NotFound(f"{path} is missing: make a home with `quarterturn init --home {path.parent}`") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        raise Malformed(f"{path} is not TOML: it is not UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
         raise Malformed(f"{path} is not TOML: {error}") from error
     return parse(document, str(path))
 

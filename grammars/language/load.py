@@ -74,10 +74,14 @@ def _read(text: str, name: str) -> Any:
 
 
 def _read_all(files: Sequence[Path], *, suffix: bool = False) -> dict[str, str]:
-    try:
-        return {(file.name if suffix else file.stem): file.read_text(encoding="utf-8") for file in files}
-    except (OSError, UnicodeError) as error:
-        raise Malformed(f"a grammar file cannot be read: {error.__class__.__name__}") from None
+    texts = {}
+    for file in files:
+        try:
+            texts[file.name if suffix else file.stem] = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeError) as error:
+            why = getattr(error, "strerror", None) or "it is not UTF-8"
+            raise Malformed(f"the grammar file {file} cannot be read: {why}") from None
+    return texts
 
 
 def parse(

@@ -36,6 +36,16 @@ COMPLETING = f"_{NAME.upper()}_COMPLETE"
 """The variable in which a shell asks for completions."""
 _NO_FILE = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
+_PLAIN_WORDS = {
+    "Input should be a valid integer, unable to parse string as an integer": "it must be a whole number",
+    "Input should be a valid number, unable to parse string as a number": "it must be a number",
+    "Input should be greater than or equal to": "it must be at least",
+    "Input should be less than or equal to": "it must be at most",
+    "Input should be greater than": "it must be more than",
+    "Input should be less than": "it must be less than",
+}
+"""What Pydantic says of an option's value, and what is said here."""
+
 app = typer.Typer(
     name=NAME,
     cls=GroupedVerbs,
@@ -156,6 +166,10 @@ def _usage(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
     place = context.command_path if context else NAME
     sentence = " ".join(error.format_message().replace("Value error, ", "").split()).rstrip(".")
+    for theirs, ours in _PLAIN_WORDS.items():
+        sentence = sentence.replace(theirs, ours)
+    if place == NAME and sentence.startswith("No such option"):
+        sentence += "; options of a verb stand behind it"
     return f"{sentence}; see `{place} --help`"
 
 

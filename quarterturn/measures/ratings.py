@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from quarterturn.errors import Malformed, NotFound
+from quarterturn.errors import Malformed, require_file
 from quarterturn.public_records.records import PublicRecords
 from sandbox.measures.agreement import FEWEST, cohen_kappa, fleiss_kappa, krippendorff_alpha
 from sandbox.measures.thresholds import AtThreshold, JudgedTask
@@ -200,8 +200,7 @@ def rows(file: Path, names: Sequence[str]) -> Iterator[tuple[int, dict[str, str]
         NotFound: there is no such file.
         Malformed: it is none, or a line has not a field for each name.
     """
-    if not file.is_file():
-        raise NotFound(f"there is no file {file}")
+    require_file(file)
     if file.stat().st_size > LARGEST:
         raise Malformed(f"{file} is larger than {LARGEST >> 20} MiB")
     try:

@@ -1,12 +1,15 @@
 """Database migrations: one line of revisions, numbered from 0001, for the tables of every package.
 
-`upgrade` checks the database's revision first and loads Alembic only where there is something to do, since every verb
-that works on a home comes through here. The check is repeated under the write lock, so of two processes one waits and
-then finds the work done.
+Homes live from version 0.9.0 on (`docs/adr/0103-homes-live-from-0-9-on.md`): a migration that was released is never
+edited, and a change of the tables is one more. Every verb that works on a home calls `require_newest`, which loads no
+Alembic. Only `init` and `quarterturn upgrade` change tables, in one transaction that takes the write lock, so an
+upgrade is made wholly or not at all, and of two processes one waits and then finds the work done.
 """
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, inspect, text
@@ -16,31 +19,85 @@ from quarterturn.migrations import procrastinate_tables
 from vault.database import transaction
 
 FOLDER = Path(__file__).parent / "scripts"
-NEWEST = max(path.name for path in (FOLDER / "versions").glob("[0-9]*.py")).partition("_")[0]
+COLUMNS: Mapping[str, str] = {
+    "0001": "ad1a60dbbd38e46455a62e26246c3dbb92a7668e80508dcc442be4245c30c019",
+}
+"""Revision -> SHA-256 of the names of its tables and columns (`columns_digest`)."""
+
+NEWEST = max(COLUMNS)
+
+_OURS = ("vault", "grammars", "sandbox", "rotation", "quarterturn")
+_LIST_COLUMNS = {
+    "sqlite": "SELECT t.name, c.name FROM sqlite_master AS t, pragma_table_info(t.name) AS c WHERE t.type = 'table'",
+    "postgresql": (
+        "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = current_schema()"
+    ),
+}
 
 
-def upgrade(engine: Engine, revision: str = "head", *, empty: bool = True) -> None:
-    """Bring the database to `revision`; doing it twice changes nothing.
+def require_newest(engine: Engine, home: Path) -> None:
+    """Refuse a home's database whose tables are not those that this version reads and writes.
 
-    Args:
-        engine: the database.
-        revision: its number, or `head`.
-        empty: whether a database without our tables gets them. That of a home has them: filling it anew would hide
-            what was lost.
+    Filling an empty one anew would hide what was lost.
 
     Raises:
-        NotFound: there is no table of ours, and there has to be.
-        Refused: a newer version of this software has changed the database.
+        NotFound: there is no table of ours.
+        Refused: they are of another version.
     """
     with engine.connect() as connection:
-        at = current(connection)
-        if at is None and not empty:
-            raise NotFound(
-                f"the home's database, {engine.url.render_as_string()}, has no table of ours: it was emptied, or it is "
-                "another one. Mend database.url, or make a home of a backup with `quarterturn restore`"
+        at = require_known(connection)
+        if at != NEWEST:
+            raise Refused(
+                f"the home's database is at revision {at}, and this version works on {NEWEST}: run `quarterturn "
+                f"upgrade --home {home}`"
             )
-        if revision == "head" and at == NEWEST and _has_bells(connection):
-            return
+        complete = _has_bells(connection)
+    if not complete:
+        upgrade(engine)
+
+
+def require_known(connection: Connection) -> str:
+    """Return the revision of a home's database.
+
+    Raises:
+        NotFound: there is no table of ours.
+        Refused: this version does not know the revision, or the tables are not the revision's.
+    """
+    at, address = current(connection), connection.engine.url.render_as_string()
+    if at is None:
+        raise NotFound(
+            f"the home's database, {address}, has no table of ours: it was emptied, or it is another one. Mend "
+            "database.url, or make a home of a backup with `quarterturn restore`"
+        )
+    if at > NEWEST:
+        raise Refused(f"the database is at revision {at} and this version knows {NEWEST}: use the newer version")
+    if COLUMNS.get(at) != columns_digest(connection):
+        raise Refused(
+            f"the home's database, {address}, does not have the tables of its revision, {at}: a version before 0.9.0 "
+            "made it, or it was changed by hand. Use the version that made it, or make a new home with `quarterturn "
+            "init`; there is no upgrade"
+        )
+    return at
+
+
+def columns_digest(connection: Connection) -> str:
+    """Return the SHA-256 of the names of our tables and their columns, in one query."""
+    rows = connection.execute(text(_LIST_COLUMNS[connection.dialect.name]))
+    lines = sorted(f"{table}.{column}\n" for table, column in rows if table.partition("_")[0] in _OURS)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def after(revision: str) -> list[str]:
+    """List the migrations after a revision, in order, by the names of their files."""
+    return sorted(path.stem for path in (FOLDER / "versions").glob("[0-9]*.py") if path.stem[:4] > revision)
+
+
+def upgrade(engine: Engine, revision: str = "head") -> None:
+    """Bring the database to `revision`, in one transaction; doing it twice changes nothing.
+
+    Raises:
+        Refused: a newer version of this software has changed the database.
+    """
     _migrate(engine, "upgrade", revision)
 
 

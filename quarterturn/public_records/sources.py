@@ -88,8 +88,9 @@ def dev_run(file: Path, public: Sequence[Draft]) -> PublicRecords:
         outcomes = [[item["run"] for item in data["tasks"]], *data.get("later_trials", ())]
         trials = [[outcome_of(run) for run in trial] for trial in outcomes]
     except (VaultError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        why = "it is not JSON" if isinstance(error, ValueError) else "it lacks a field, or has another type of one"
         raise Malformed(
-            f"{file} is not the file of a run: {type(error).__name__}; make one with `quarterturn run --out FILE.json`"
+            f"{file} is not the file of a run: {why}; make one with `quarterturn run --out FILE.json`"
         ) from None
     known = {draft.task["id"]: draft for draft in public}
     strange = [task.id for task in documents if task.id not in known or Task.parse(known[task.id].task) != task]

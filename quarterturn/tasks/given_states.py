@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from quarterturn.errors import Malformed, NotFound, Unavailable
+from quarterturn.errors import Malformed, Unavailable, require_file
 from sandbox.boxes.box import Box, ResourceLimits
 from sandbox.errors import SandboxError
 from sandbox.judge import JUDGING, MAX_DOCUMENT, Question
@@ -87,8 +87,7 @@ def read_replies(file: Path) -> dict[str, str]:
         NotFound: there is no such file.
         Malformed: it is no JSON object of texts.
     """
-    if not file.is_file():
-        raise NotFound(f"there is no file {file}")
+    require_file(file)
     replies = parse_object(file.read_bytes(), str(file), max_size=MAX_DOCUMENT)
     if not all(isinstance(reply, str) for reply in replies.values()):
         raise Malformed(f"{file} must hold a text for each claim: the reply as the judge gave it")

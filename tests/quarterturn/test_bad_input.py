@@ -357,8 +357,7 @@ def test_a_file_that_is_no_json_lines_is_named():
 
 def test_of_a_file_with_a_wrong_task_none_is_imported(refused, lines, document, stocked, tmp_path):
     file, words = tmp_path / "tasks.jsonl", ("--as", "ada", "--home", stocked)
-    for place in (file, tmp_path):
-        refused(3, "there is no file", "task", "import", place, *words)
+    refused(3, "there is no file", "task", "import", file, *words)
     for apply, code, sentence in (
         (change("task.goal", None), 2, f"{file}, line 2: the task is malformed at $: it lacks goal"),
         (change("task", document(STRATUM, 1)), 2, "stands in the file twice"),
@@ -444,6 +443,26 @@ def test_a_release_or_key_that_is_not_there_is_three_and_no_failed_audit(refused
     refused(3, "is no release folder", "audit", tmp_path, "--key", VECTORS / "log.vkey")
     refused(3, "there is no release folder", "audit", tmp_path / "none", "--key", VECTORS / "log.vkey")
     refused(3, "there is no file", "audit", GOOD, "--key", tmp_path / "none.vkey")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["--home", "h", "leaderboard"], 2, "options of a verb stand behind it"),
+        (["run", "--as", "me", "--agent", "true", "--limit", "0"], 2, "'--limit': it must be at least 1"),
+        (["audit", GOOD, "--key", "FOLDER"], 3, "is a folder, and a file is needed"),
+        (["audit", "BYTES", "--key", VECTORS / "log.vkey"], 3, "it is a file: unpack it, and name the folder"),
+        (["task", "import", "FOLDER", "--as", "me", "--home", "h"], 3, "is a folder, and a file is needed"),
+        (["grammar", "check", "BYTES"], 2, "bytes.yaml cannot be read: it is not UTF-8"),
+        (["watch", "trace", "EMPTY", "--as", "me", "--home", "h"], 2, "is empty: put the text that leaked into it"),
+        (["measure", "BYTES"], 2, "is not the file of a run: it is not JSON"),
+    ],
+)
+def test_a_slip_is_answered_by_the_thing_the_place_and_the_next_step(words, code, sentence, refused, tmp_path):
+    (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe")
+    (tmp_path / "empty").touch()
+    places = {"FOLDER": tmp_path, "BYTES": tmp_path / "bytes.yaml", "EMPTY": tmp_path / "empty"}
+    refused(code, sentence, *(places.get(word, word) for word in words))
 
 
 def test_a_good_bundle_is_yes_with_what_it_does_not_prove(say):

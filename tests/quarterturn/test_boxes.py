@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial, partialmethod
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import create_engine, text
@@ -20,6 +21,7 @@ from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import DockerBox
 from sandbox.errors import Lost, NotFound, Refused
 from sandbox.errors import Unavailable as NoBox
+from sandbox.isolation import namespaces
 from sandbox.judge import JUDGING
 
 
@@ -90,6 +92,7 @@ def test_the_doctor_says_what_is_there_and_what_works_without_it(there, say, hom
     said = say("doctor", "--home", home, "--json")
     assert said.code == 0
     assert {name: found["ok"] for name, found in said.data.items()} == {
+        "system": True,
         "python": True,
         "git": True,
         "bwrap box": True,
@@ -132,6 +135,43 @@ def test_the_doctor_says_what_a_reader_of_states_can_reach(there, say, tmp_path,
     for reach, said in ([], "reaches neither files nor networks"), (["files"], "keeps files from it"):
         monkeypatch.setattr(JUDGING, "in_reach", lambda reach=reach: reach)
         assert said in say("doctor", "--home", tmp_path / "none", "--json").data["judging"]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("machine", "level", "said"),
+    [
+        (("Linux", "x86_64", "debian", "12"), "ok", "on x86_64, as tested"),
+        (("Linux", "x86_64", "ubuntu", "24.04"), "ok", "on x86_64; tested on Debian 12, x86-64"),
+        (("Linux", "aarch64", "debian", "12"), "advice", "on aarch64; tested on x86-64 alone"),
+        (("Darwin", "arm64", "", ""), "wrong", "Darwin on arm64; it runs on Linux alone"),
+    ],
+)
+def test_the_doctor_says_what_is_tested(machine, level, said, monkeypatch):
+    kind, architecture, system, version = machine
+    monkeypatch.setattr("platform.uname", lambda: SimpleNamespace(system=kind))
+    monkeypatch.setattr("platform.machine", lambda: architecture)
+    monkeypatch.setattr("platform.freedesktop_os_release", lambda: {"ID": system, "VERSION_ID": version})
+    found = doctor_checks._system()
+    assert (found.level, said in found.detail) == (level, True), found
+
+
+@pytest.mark.parametrize(
+    ("switch", "command"),
+    [
+        ("kernel.apparmor_restrict_unprivileged_userns=1", "sudo sysctl -w {}=0"),
+        ("user.max_user_namespaces=0", "sudo sysctl -w {}=15000"),
+        ("user.max_user_namespaces=9", "allow user namespaces in the container or the profile that this runs in"),
+    ],
+)
+def test_a_box_without_user_namespaces_is_mended_by_one_command(switch, command, there, tmp_path, monkeypatch):
+    name, value = switch.split("=")
+    file, command = tmp_path / name.replace(".", "/"), command.format(name)
+    file.parent.mkdir()
+    file.write_text(f"{value}\n")
+    monkeypatch.setattr(namespaces, "SWITCHES", tmp_path)
+    assert namespaces.how_to_allow() == command
+    there(bwrap=NoBox(f"bwrap cannot make user namespaces here: {command}; or run as root"))
+    assert doctor_checks._box("bwrap", "no agents", "apt-get install bubblewrap").mend == command
 
 
 def test_without_a_box_the_doctor_says_six(there, say, tmp_path):

@@ -76,7 +76,7 @@ def test_the_help_lists_each_verb_on_one_line_of_its_group(say, monkeypatch):
         (["task", "show", "t-x"], "Missing option '--as'"),
         (["task", "show", "t-x", "--as", " "], "1 to 200 printable characters"),
         (["task", "show", "t-x", "--as", "a\tb"], "1 to 200 printable characters"),
-        (["log", "proof", "one"], "'index': Input should be a valid integer"),
+        (["log", "proof", "one"], "'index': it must be a whole number"),
         (["run", "--as", "me", "--agent", "x", "--box", "fake"], "'fake' is not one of 'auto', 'docker', 'bwrap'"),
         (["run", "--as", "me", "--agent", "x", "--set", "live"], "'live' is not one of 'dev', 'private'"),
         (["run", "--as", "me"], "one of --image, --agent and --endpoint"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,12 +25,32 @@ from .children import Child, Gate
 
 pytestmark = pytest.mark.both_databases
 
+RELEASED = {"0001_the_first_tables.py": "8908a0c4971c8d9d58d8884a7fd99a8ee301f7ab755f3c2f5c2eb18e876a123d"}
+"""Migrations of released versions, by the SHA-256 of their files."""
+
+FAILS = """
+from alembic import op
+revision, down_revision = "0002", "0001"
+def upgrade():
+    op.execute("CREATE TABLE vault_more (number INTEGER)")
+    op.execute("UPDATE vault_task SET no_such_column = 1")
+"""
+
 
 @pytest.fixture
 def engine(url):
     engine = open_engine(url)
     yield engine
     engine.dispose()
+
+
+def add_migration(folder: Path, patch: pytest.MonkeyPatch, code: str) -> None:
+    """Make this the version after the newest one, with one more migration."""
+    shutil.copytree(migrations.FOLDER, folder)
+    (folder / "versions" / "0002_more.py").write_text(code)
+    patch.setattr(migrations, "FOLDER", folder)
+    patch.setattr(migrations, "COLUMNS", {**migrations.COLUMNS, "0002": ""})
+    patch.setattr(migrations, "NEWEST", "0002")
 
 
 def tables(engine) -> set[str]:
@@ -45,6 +68,18 @@ def test_the_newest_revision_is_the_head_of_one_line():
     assert all(Path(revision.path).name.startswith(revision.revision) for revision in revisions)
 
 
+@pytest.fixture
+def next_version(tmp_path, monkeypatch):
+    """Return a function that adds a second migration with this text."""
+    return partial(add_migration, tmp_path / "scripts", monkeypatch)
+
+
+def test_a_released_migration_is_never_edited():
+    for name, digest in RELEASED.items():
+        now = hashlib.sha256((migrations.FOLDER / "versions" / name).read_bytes()).hexdigest()
+        assert now == digest, f"{name} made the tables of homes that exist: leave it as it was and add a migration"
+
+
 def test_the_migrations_make_the_tables_that_the_code_declares(engine):
     migrations.upgrade(engine)
     foreign = set(inspect(engine).get_table_names()) - tables(engine)
@@ -52,6 +87,7 @@ def test_the_migrations_make_the_tables_that_the_code_declares(engine):
         opts = {"compare_type": True, "render_as_batch": True, "include_name": lambda name, *_: name not in foreign}
         context = MigrationContext.configure(connection, opts=opts)
         assert compare_metadata(context, METADATA) == []
+        assert migrations.columns_digest(connection) == migrations.COLUMNS[migrations.NEWEST]
     assert tables(engine) == set(METADATA.tables)
 
 
@@ -99,6 +135,25 @@ def test_a_migration_that_fails_changes_nothing(engine, monkeypatch):
     assert tables(engine) == {"vault_blob"}
     with engine.connect() as connection:
         assert migrations.current(connection) is None
+
+
+def test_an_upgrade_that_fails_in_the_middle_changes_nothing(engine, next_version):
+    migrations.upgrade(engine)
+    next_version(FAILS)
+    with pytest.raises(Exception, match="no_such_column"):
+        migrations.upgrade(engine)
+    assert tables(engine) == set(METADATA.tables)
+    with engine.connect() as connection:
+        assert migrations.current(connection) == "0001"
+
+
+def test_tables_that_are_not_the_revisions_are_refused_in_a_sentence(engine, tmp_path):
+    migrations.upgrade(engine)
+    migrations.require_newest(engine, tmp_path)
+    with transaction(engine) as session:
+        session.connection().execute(text("ALTER TABLE rotation_score DROP COLUMN without"))
+    with pytest.raises(Refused, match="does not have the tables of its revision, 0001: a version before"):
+        migrations.require_newest(engine, tmp_path)
 
 
 def test_a_database_of_a_newer_version_is_left_alone(engine):

@@ -178,14 +178,13 @@ def predicate_check(
     import json
 
     from quarterturn.boxes import choose_box
-    from quarterturn.errors import NotFound
+    from quarterturn.errors import NotFound, require_file
     from quarterturn.tasks import given_states
     from sandbox.judge import JUDGING
     from vault.canonical import parse
     from verifiers.language.verdict import Verdict
 
-    if not predicate.is_file():
-        raise NotFound(f"there is no file {predicate}")
+    require_file(predicate)
     if not state.exists():
         raise NotFound(f"there is no folder and no file {state}")
     document = given_states.predicate_of(parse(predicate.read_bytes(), str(predicate)), str(predicate))

@@ -14,7 +14,7 @@ from quarterturn.cli.terminal.colour import StatusLine
 from quarterturn.cli.terminal.exits import EXITS
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
-from quarterturn.errors import Malformed, NotFound
+from quarterturn.errors import Malformed, require_file
 
 TaskId = Annotated[str, typer.Argument(help="A task's id.")]
 
@@ -115,8 +115,7 @@ def task_import(
     from quarterturn.cli.terminal.secrets import open_app
     from rotation.generation import import_tasks
 
-    if not file.is_file():
-        raise NotFound(f"there is no file {file}")
+    require_file(file)
     out, drafts = Output(as_json=as_json), import_tasks.read_drafts(file.read_bytes(), str(file))
     with open_app(home) as app:
         app.task_import.refuse_known(drafts)

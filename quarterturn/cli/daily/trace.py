@@ -11,7 +11,7 @@ import typer
 
 from quarterturn.cli.terminal.options import HOME, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
-from quarterturn.errors import NotFound
+from quarterturn.errors import Malformed, require_file
 
 if TYPE_CHECKING:
     from rotation.detection.leak_trace import TraceReport
@@ -39,10 +39,11 @@ def trace(
     """Name the run that a leaked text came from; opens every task served in variants, and logs the text's hash."""
     from quarterturn.cli.terminal.secrets import open_app
 
-    if not file.is_file():
-        raise NotFound(f"there is no file {file}")
+    require_file(file)
+    if not (leaked := file.read_bytes()).strip():
+        raise Malformed(f"{file} is empty: put the text that leaked into it; no task was opened")
     with open_app(home) as app:
-        report = app.leak_tracer.trace(file.read_bytes(), who=who)
+        report = app.leak_tracer.trace(leaked, who=who)
     Output(as_json=as_json).result(_row(report), *_lines(report))
 
 

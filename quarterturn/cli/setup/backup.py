@@ -1,4 +1,4 @@
-"""Verbs `backup` and `restore`."""
+"""Verbs `backup`, `restore` and `upgrade`."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ def register(app: typer.Typer) -> None:
     """Add the verbs."""
     app.command("backup")(backup)
     app.command("restore")(restore)
+    app.command("upgrade")(upgrade)
 
 
 def backup(
@@ -65,6 +66,25 @@ def restore(
     made = make(source, home, head, database(), key)
     data = {"home": str(made.home), "made_at": made.made_at, "signs": made.signs}
     Output(as_json=as_json).result(data, *restored_lines(made))
+
+
+def upgrade(home: Home = HOME, as_json: Json = False) -> None:
+    """Bring a home's database to this version. Other verbs refuse an older home until then; end `serve` before."""
+    from quarterturn.backup.upgrade import upgrade as bring
+    from quarterturn.cli.terminal.secrets import database
+
+    done = bring(home, database())
+    data = {"from": done.before, "to": done.after, "migrations": list(done.made), "copy": done.copy and str(done.copy)}
+    out = Output(as_json=as_json)
+    if not done.made:
+        out.result(data, f"Nothing to do: {home} is at revision {done.after}, the newest. No copy was made.")
+        return
+    kept = f"A copy of the database as it was: {done.copy}; it may be removed."
+    out.result(
+        data,
+        f"{home} is upgraded from revision {done.before} to {done.after}: {', '.join(done.made)}.",
+        kept if done.copy else "No copy of the database was made: on PostgreSQL that is yours (pg_dump).",
+    )
 
 
 def restored_lines(made: RestoredHome) -> list[str]:

@@ -178,7 +178,7 @@ class _Play:
                     step.say(f"step {turn_step} is done")
                     advance(1)
 
-                self.app.rotation.run(month, done)
+                self.app.rotation.run(month, done)  # early on purpose, as nobody waits for a month's end in a demo
                 self.app.public_view.update()
             head, live = self.app.writer.checkpoint(), len(self.app.vault.records(TaskState.LIVE))
             if name == "turn":

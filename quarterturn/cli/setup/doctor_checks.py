@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
 import sys
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from quarterturn.cli.setup import home_checks
 from quarterturn.cli.setup.check_result import CheckResult, advice, ok, wrong
 from quarterturn.cli.terminal.report import Report
 from sandbox.errors import NotFound, SandboxError
+from sandbox.isolation import namespaces
 from sandbox.judge import JUDGING
 
 
@@ -21,13 +23,34 @@ def machine(home: Path, database: str | None = None, passphrase: bytes | None = 
 
     `database` is an address that wins over the home's settings, or None; without the passphrase less can be said.
     """
-    found = {"python": _python(), "git": _program("git", "the git server cannot run behind bubblewrap"), **_boxes()}
+    found = {
+        "system": _system(),
+        "python": _python(),
+        "git": _program("git", "the git server cannot run behind bubblewrap"),
+        **_boxes(),
+    }
     found |= {"judging": _judging(), "rooms": _rooms(), **home_checks.check(home, database, passphrase)}
     return Report(
         {name: finding.as_json() for name, finding in found.items()},
         [finding.line(name) for name, finding in found.items()],
         all(finding.level != "wrong" for finding in found.values()),
     )
+
+
+def _system() -> CheckResult:
+    """Say what this machine is, and whether it is of the kind that everything is tested on."""
+    kind, architecture = platform.uname().system, platform.machine()
+    if kind != "Linux":
+        return wrong(f"{kind} on {architecture}; it runs on Linux alone", "a virtual machine with Debian 12")
+    try:
+        release = platform.freedesktop_os_release()
+    except OSError:
+        release = {"PRETTY_NAME": "Linux of an unknown name"}
+    name = f"{release.get('PRETTY_NAME', 'Linux')} on {architecture}"
+    if architecture != "x86_64":
+        return advice(f"{name}; tested on x86-64 alone", "quarterturn doctor --attack, which says whether boxes hold")
+    tested = (release.get("ID"), release.get("VERSION_ID")) == ("debian", "12")
+    return ok(f"{name}, as tested" if tested else f"{name}; tested on Debian 12, x86-64")
 
 
 def _python() -> CheckResult:
@@ -56,6 +79,8 @@ def _box(name: str, without: str, mend: str) -> CheckResult:
     try:
         box.check()
     except SandboxError as error:
+        if (allow := namespaces.how_to_allow()) in str(error):
+            mend = allow
         lacks_images = isinstance(error.__cause__, NotFound)  # the engine itself answers
         return advice(f"{error} (without it, {without})", "./run images" if lacks_images else mend)
     missing: Sequence[str] = getattr(box, "limits_missing", tuple)()
@@ -71,7 +96,7 @@ def _judging() -> CheckResult:
     if reach:
         return advice(
             f"works; only the system call filter keeps {' and '.join(reach)} from it: allow user namespaces",
-            "sysctl kernel.unprivileged_userns_clone=1, or the same of the container that this runs in",
+            namespaces.how_to_allow(),
         )
     return ok("works, and reaches neither files nor networks")
 

@@ -126,7 +126,14 @@ def approvals(app: Application) -> CheckResult:
 def clock(app: Application) -> CheckResult:
     """Say when the next turn is due, what it lacks, and which notices were not delivered."""
     month, due = app.turn_calendar.next()
-    coming, now, first = app.monthly_clock.coming(), app.now(), not app.turn_calendar.made()
+    now, made = app.now(), app.turn_calendar.made()
+    if made and now < made[-1].started_at:
+        return wrong(
+            f"this machine's clock says {now:%Y-%m-%d %H:%M} UTC, and the turn of {made[-1].month} was made at "
+            f"{made[-1].started_at:%Y-%m-%d %H:%M}: one of the two times is wrong",
+            "set the clock (timedatectl set-ntp true) before anything is written to the log",
+        )
+    coming, first = app.monthly_clock.coming(), not made
     is_due, soon = now >= due, now >= due - timedelta(days=app.settings.clock.remind_days)
     if first and is_due:
         sentences = ["the first set is due: no turn was made yet, so no task is live"]

@@ -12,7 +12,7 @@ import typer
 from quarterturn.cli.terminal.exits import EXITS
 from quarterturn.cli.terminal.options import HOME, Home, Json
 from quarterturn.cli.terminal.output import Output
-from quarterturn.errors import NotFound, Unavailable
+from quarterturn.errors import Unavailable, require_file
 
 if TYPE_CHECKING:
     from quarterturn.app import Application
@@ -77,8 +77,7 @@ def freeze(
     from vault.canonical import parse_object
     from vault.files import write_atomically
 
-    if not file.is_file():
-        raise NotFound(f"there is no file {file}")
+    require_file(file)
     document = parse_object(file.read_bytes(), str(file), max_size=anchors.MAX_FILE)
     data = f"{json.dumps(anchors.frozen(document, str(file)), indent=1, ensure_ascii=False)}\n".encode()
     digest = anchors.digest(anchors.parse(data, str(file)))

@@ -35,6 +35,7 @@ from sandbox.boxes.bwrap import bwrap, cgroup
 from sandbox.boxes.bwrap.bwrap import Running, Walls
 from sandbox.boxes.output import CappedOutput
 from sandbox.errors import Lost, Refused, Unavailable
+from sandbox.isolation import namespaces
 from sandbox.isolation.program_copies import Copies, Copy, Recipe, interpreter, recipe, usual_folders
 from sandbox.isolation.run_classes import RunClass
 from sandbox.kinds.common.state_kind import DATA, OURS, PROGRAMS, own_programs
@@ -418,10 +419,7 @@ class BwrapBox:
         if code is None:
             raise Unavailable(f"a program in bwrap took longer than {PROBE_SECONDS:g} s to start: is the machine busy?")
         if words[:1] != [str(policy.AGENT_UID).encode()]:
-            raise Unavailable(
-                "bwrap cannot make namespaces here: allow unprivileged user namespaces (sysctl "
-                "user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns), or run as root"
-            )
+            raise Unavailable(f"bwrap cannot make user namespaces here: {namespaces.how_to_allow()}; or run as root")
         if code != 0:
             raise Unavailable(
                 f"user {policy.AGENT_UID}, who agents and worlds run as, cannot start what is in {self._environments} "

@@ -322,6 +322,15 @@ def test_doctor_reports_an_overdue_turn_what_it_lacks_and_unsent_notices(at, liv
     )
 
 
+def test_doctor_says_that_a_clock_before_the_last_turn_is_wrong(at):
+    house, _ = at(datetime(2020, 1, 1, tzinfo=UTC))
+    finding = home_checks.clock(house)
+    assert (finding.level, "this machine's clock says 2020-01-01 00:00 UTC, and the turn of" in finding.detail) == (
+        "wrong",
+        True,
+    )
+
+
 def test_the_first_set_of_a_new_home_is_due_and_never_overdue(home, stock):
     house = Application(home, None, now=lambda: datetime(2027, 3, 5, tzinfo=UTC))
     lacking = home_checks.clock(house)

@@ -32,7 +32,9 @@ def _using(path: Path, what: str = "cannot be used") -> Iterator[None]:
     """Say of which file an error is."""
     try:
         yield
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+    except IsADirectoryError as error:
+        raise NotFound(f"{path} is a folder, and a file is needed: name one in it") from error
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise NotFound(f"there is no file {path}") from error
     except OSError as error:
         raise Unavailable(f"{path} cannot be read: {error.strerror}") from error
@@ -61,7 +63,8 @@ def require_release(folder: Path) -> None:
     """
     with _using(folder):
         if not folder.is_dir():
-            raise NotFound(f"there is no release folder {folder}")
+            file = " (it is a file: unpack it, and name the folder)" if folder.is_file() else ""
+            raise NotFound(f"there is no release folder {folder}{file}")
         if not (folder / "manifest.json").is_file():
             what = "is no release folder: there is no manifest.json in it; name one Historical-YYYY-MM"
             raise NotFound(f"{folder} {what}")
