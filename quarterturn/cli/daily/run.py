@@ -42,7 +42,8 @@ def run(
         typer.Option("--dev-of", help="The dev set of a shipped set or a set file (default: the home's, else demo)."),
     ] = None,
     task: Annotated[
-        str | None, typer.Option("--task", help="Play this task of the dev set alone: its id, or how it begins.")
+        list[str] | None,
+        typer.Option("--task", help="Play this task of the dev set: its id, or how it begins; may repeat."),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Play the first N tasks of the dev set alone.")] = None,
     trials: Annotated[int, typer.Option(min=1, max=TRIALS, help="Play each task of the dev set so many times.")] = 1,
@@ -110,15 +111,16 @@ def run(
         out.result(data, *lines)
 
 
-def _chosen(tasks: Sequence[Task], begins: str | None, limit: int | None) -> Sequence[Task]:
-    """Choose the task of an id, or the first ones."""
-    if begins is None:
-        return tasks[:limit]
-    named = [task for task in tasks if task.id.startswith(begins)]
-    if len(named) != 1:
-        several = f"{len(named)} tasks of the dev set begin with" if named else "no task of the dev set has the id"
-        raise NotFound(f"{several} '{begins}'; the ids are in what a run without --task prints")
-    return named
+def _chosen(tasks: Sequence[Task], beginnings: Sequence[str] | None, limit: int | None) -> Sequence[Task]:
+    """Choose the tasks of the named ids in that order, or the first ones."""
+    chosen: dict[str, Task] = {}
+    for begins in beginnings or ():
+        named = {task.id: task for task in tasks if task.id.startswith(begins)}
+        if len(named) != 1:
+            several = f"{len(named)} tasks of the dev set begin with" if named else "no task of the dev set has the id"
+            raise NotFound(f"{several} '{begins}'; the ids are in what a run without --task prints")
+        chosen |= named
+    return (list(chosen.values()) if chosen else tasks)[:limit]
 
 
 def _require_writable(file: Path) -> None:
