@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -71,12 +71,12 @@ def dev_set(name: str, drafts: Sequence[Draft]) -> PublicRecords:
     return PublicRecords(f"{name}-dev", f"Dev set {name}", about, "dev", tasks, license="apache-2.0")
 
 
-def dev_run(file: Path, public: Sequence[Draft]) -> PublicRecords:
+def dev_run(file: Path, public: Callable[[Sequence[Task]], Mapping[str, Draft]]) -> PublicRecords:
     """Read the file of a run on a dev set.
 
     Args:
         file: what `quarterturn run --set dev --out` wrote.
-        public: the tasks of every dev set.
+        public: returns by id those of some tasks that have the id of a task of a dev set.
 
     Raises:
         Malformed: it is no such file.
@@ -91,7 +91,7 @@ def dev_run(file: Path, public: Sequence[Draft]) -> PublicRecords:
         raise Malformed(
             f"{file} is not the file of a run: {type(error).__name__}; make one with `quarterturn run --out FILE.json`"
         ) from None
-    known = {draft.task["id"]: draft for draft in public}
+    known = public(documents)
     strange = [task.id for task in documents if task.id not in known or Task.parse(known[task.id].task) != task]
     for trial in trials:
         if [run.task_id for run in trial] != [task.id for task in documents]:

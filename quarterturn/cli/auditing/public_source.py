@@ -41,7 +41,7 @@ def read(
     from quarterturn.cli.daily.run import dev_set
     from quarterturn.public_records import sources
     from rotation.generation import dev_sets
-    from rotation.generation.grammars import shipped_grammars
+    from rotation.generation.grammars import shipped_among, shipped_grammars
     from vault.ledger.audit.command import require_release
 
     kind, path = sources.kind_of(source), Path(source)
@@ -51,6 +51,7 @@ def read(
             raise Malformed(f"a release is audited before it is used: add --key FILE with the key of {path}'s log")
         return sources.release(path, auditor(keys, policy, None, accept or ())(path))
     if kind == "run":
-        return sources.dev_run(path, dev_sets.public(shipped_grammars(), dev_set(home, dev_of)))
+        own = dev_set(home, dev_of)
+        return sources.dev_run(path, lambda tasks: dev_sets.recognised(tasks, shipped_among, own))
     spec = dev_set(home, dev_of)
     return sources.dev_set(spec.name, dev_sets.draw(shipped_grammars(), spec))

@@ -21,7 +21,7 @@ from quarterturn.export import folder, harbor, inspect_log
 from quarterturn.public_records import sources
 from quarterturn.runs.dev_runs import DevRun
 from rotation.generation import dev_sets
-from rotation.generation.grammars import shipped_grammars
+from rotation.generation.grammars import shipped_among, shipped_grammars
 from rotation.month.sets import DEMO
 from sandbox.images.build import IMAGES
 from sandbox.results.outcome import TaskRun
@@ -241,7 +241,9 @@ def test_each_trial_becomes_a_log_and_a_trial_of_other_tasks_is_refused(export, 
     assert sorted(path.name for path in (tmp_path / "out").glob("*.eval")) == ["run-1.eval", "run-2.eval"]
     wrong = DevRun("bwrap", [first], [run], later_trials=[[other]]).as_json()
     with pytest.raises(sources.Malformed, match="a trial has other tasks than the run"):
-        sources.dev_run(_file(tmp_path, json.dumps(wrong).encode()), dev_sets.public(shipped_grammars(), DEMO))
+        sources.dev_run(
+            _file(tmp_path, json.dumps(wrong).encode()), lambda tasks: dev_sets.recognised(tasks, shipped_among, DEMO)
+        )
 
 
 @pytest.mark.slow  # draws the dev sets
@@ -290,9 +292,9 @@ def test_a_source_that_is_not_there_and_a_file_that_is_no_run(export, tmp_path):
     (tmp_path / "empty").mkdir()
     assert export("harbor", tmp_path / "empty", "--key", KEY).code == 3
     with pytest.raises(sources.Malformed, match="not the file of a run"):
-        sources.dev_run(_file(tmp_path, b"[1, 2"), [])
+        sources.dev_run(_file(tmp_path, b"[1, 2"), lambda _tasks: {})
     with pytest.raises(sources.Malformed, match="not the file of a run"):
-        sources.dev_run(_file(tmp_path, b'{"tasks": [{"task": {}, "run": {}}]}'), [])
+        sources.dev_run(_file(tmp_path, b'{"tasks": [{"task": {}, "run": {}}]}'), lambda _tasks: {})
 
 
 def _file(place: Path, data: bytes) -> Path:

@@ -328,6 +328,11 @@ def test_the_dev_set_is_the_same_for_everybody(grammars):
     assert [draft.task for draft in drawn] == [draft.task for draft in dev_sets.draw(shipped_grammars(), DEMO)]
     assert Counter(Stratum(d.task["server"], d.task["category"], d.task["difficulty"]) for d in drawn) == DEMO.dev
     assert len({draft.skeleton for draft in drawn}) == len(drawn)
+    alone = dev_sets.recognised(
+        [Task.parse(drawn[-1].task)], lambda servers: {name: grammars[name] for name in servers}
+    )
+    assert alone[drawn[-1].id] == drawn[-1]
+    assert alone.keys() <= {draft.id for draft in drawn[-4:]}, "no other cell of the set is drawn"
 
 
 def test_everybody_knows_the_dev_tasks_of_every_set_that_can_be_drawn(grammars):
