@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from sandbox.endpoint.signature import Sender
     from vault.task.document import Task
 
+TASK_ID = re.compile(r"t-[a-z2-7]{0,16}")
+"""The id of a task, or how it begins."""
 TRIALS = 20
 """Trials of a dev set at most: Pass@K is shown for K up to their number."""
 
@@ -84,6 +87,9 @@ def run(
         raise Malformed(
             "--dev-of, --task, --limit, --trials, --trace and --out are for the dev set; a private run has none of them"
         )
+    for begins in task or ():
+        if not TASK_ID.fullmatch(begins):
+            raise Malformed(f"--task '{begins}' is no id of a task, t- and 16 of a to z and 2 to 7, and begins none")
     if out_file is not None:
         _require_writable(out_file)
     if tasks == "dev" and resume is not None:

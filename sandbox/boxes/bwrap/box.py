@@ -34,7 +34,7 @@ from sandbox.boxes.box import PORT, SOCKET_NAME, ExitFacts, Program, ResourceLim
 from sandbox.boxes.bwrap import bwrap, cgroup
 from sandbox.boxes.bwrap.bwrap import Running, Walls
 from sandbox.boxes.output import CappedOutput
-from sandbox.errors import Lost, Refused, Unavailable
+from sandbox.errors import Lost, NotFound, Refused, Unavailable
 from sandbox.isolation.program_copies import Copies, Copy, Recipe, interpreter, recipe, usual_folders
 from sandbox.isolation.run_classes import RunClass
 from sandbox.kinds.common.state_kind import DATA, OURS, PROGRAMS, own_programs
@@ -262,13 +262,19 @@ class BwrapBox:
         return ()
 
     def fits(self, program: Program) -> None:
-        """Make sure that it is a command, and that the agent's user can read its folder.
+        """Make sure that it is a command whose program the box has, and that the agent's user can read its folder.
 
         Raises:
+            NotFound: there is no such program.
             Refused: it is an image, or its folder cannot be read.
         """
         if program.image is not None or not program.command:
             raise Refused("the bwrap box runs a command, not an image: give --agent CMD, or use the docker box")
+        name, copy = program.command[0], self._copy("agent")
+        if "/" not in name and not any(
+            map(os.path.lexists, (copy.at(f"{at}/{name}") for at in policy.AGENT_PATH.split(":")))
+        ):
+            raise NotFound(f"the bwrap box holds no program {name}; name one that it has, such as python3")
         if program.folder is not None:
             policy.must_be_readable(program.folder)
 

@@ -259,6 +259,8 @@ def test_a_dev_run_is_shown_call_by_call_and_written_to_a_file(few, say, tmp_pat
     unknown = say(*words, "--task", "t-zzz")
     assert (unknown.code, "no task of the dev set has the id 't-zzz'" in unknown.sentence) == (3, True)
     assert say(*words, "--set", "private", "--trace").code == 2
+    missing = say("run", "--as", "me", "--box", "bwrap", "--agent", "no-such-program")
+    assert (missing.code, "holds no program no-such-program" in missing.sentence) == (3, True), missing.err
     thrice = say(*words, "--limit", "1", "--trials", "3", "--out", tmp_path / "trials.json")
     assert "3 trials passed 0, 0, 0 of 1 tasks" in thrice.out
     assert len(json.loads((tmp_path / "trials.json").read_bytes())["later_trials"]) == 2
