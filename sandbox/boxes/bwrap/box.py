@@ -407,19 +407,24 @@ class BwrapBox:
         walls.add("--chdir", program.seen_at if program.folder else "/tmp")  # noqa: S108 - in the place
         return walls
 
-    def _look_around(self) -> None:
+    def look_inside(self, script: str) -> tuple[int | None, bytes]:
+        """Run a shell script where agents run, and return its exit status (None if it took too long) and its output."""
         programs, world = self._copy("agent"), self._copy("world")
         walls = Walls(programs, uid=policy.AGENT_UID, tmpfs=0, network=True)
         walls.bind(programs.at(AGENTS), AGENTS)
         walls.bind(world.at(PROGRAMS), PROGRAMS)
-        script = f"id -u && {AGENTS}/bin/python -c 'print(1)' && test -r {PROGRAMS}/node/bin/node"
+        walls.environment({"PATH": policy.AGENT_PATH})
         with tempfile.TemporaryFile() as out:
             command = walls.command(["/bin/sh", "-c", script], ResourceLimits(), None)
             running = Running(walls, command, stdin=subprocess.DEVNULL, stdout=out.fileno())
             code = running.wait(PROBE_SECONDS)
             running.kill()
             out.seek(0)
-            words = out.read().split()
+            return code, out.read()
+
+    def _look_around(self) -> None:
+        code, out = self.look_inside(f"id -u && {AGENTS}/bin/python -c 'print(1)' && test -r {PROGRAMS}/node/bin/node")
+        words = out.split()
         if code is None:
             raise Unavailable(f"a program in bwrap took longer than {PROBE_SECONDS:g} s to start: is the machine busy?")
         if words[:1] != [str(policy.AGENT_UID).encode()]:
