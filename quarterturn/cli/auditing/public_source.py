@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import Malformed
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def read(
     from rotation.generation.grammars import shipped_among, shipped_grammars
     from vault.ledger.audit.command import require_release
 
+    waiting = Output(as_json=False).waiting
     kind, path = sources.kind_of(source), Path(source)
     if kind == "release":
         require_release(path)
@@ -52,6 +54,8 @@ def read(
         return sources.release(path, auditor(keys, policy, None, accept or ())(path))
     if kind == "run":
         own = dev_set(home, dev_of)
-        return sources.dev_run(path, lambda tasks: dev_sets.recognised(tasks, shipped_among, own))
+        with waiting("recognising the run's tasks"):
+            return sources.dev_run(path, lambda tasks: dev_sets.recognised(tasks, shipped_among, own))
     spec = dev_set(home, dev_of)
-    return sources.dev_set(spec.name, dev_sets.draw(shipped_grammars(), spec))
+    with waiting(f"drawing the dev set of {spec.name}"):
+        return sources.dev_set(spec.name, dev_sets.draw(shipped_grammars(), spec))
