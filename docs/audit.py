@@ -167,7 +167,9 @@ def main(arguments=None):
 
 # == The audit of a release, which trusts nobody but the keys that its caller gives.
 
-def audit(folder, keys, previous=None, policy=None, *, accepted=(), evidence=(), consistency=None):
+def audit(
+    folder, keys, previous=None, policy=None, *, accepted=(), evidence=(), consistency=None, on_step=lambda _steps: None
+):
     """Audit a release; any defect becomes a failed step, never an exception."""
     case = AuditState(folder, list(keys), previous, policy or Policy(), evidence, consistency)
     steps = []
@@ -181,6 +183,7 @@ def audit(folder, keys, previous=None, policy=None, *, accepted=(), evidence=(),
         except VaultError as error:
             detail = str(error)
             steps.append(Step(number, name, "failed", "", error.rule, detail, error.evidence))
+        on_step(1)
     head = case.times[case.head.size] if case.times else {}
     remarks = caveats(head, case.unchecked)
     return AuditReport(steps, case.doubts, accepted, case.pending, remarks)

@@ -16,6 +16,9 @@ WIDTH = 110
 LONGEST = 600
 """Characters of an argument list, a result or an output that are shown."""
 ENDS = {"agent-exited": "without an answer", "steps-exceeded": "after a call too many", "time-exceeded": "out of time"}
+CAUSES = {"steps-exceeded": "it made more calls than the task allows", "time-exceeded": "its time ran out"}
+SENTENCE = 200
+"""Characters of what was seen that a sentence quotes."""
 RUN = "run"
 """The root of the evidence where a failure counts and no predicate's word."""
 MARKS = {"true": "pass", "false": "FAIL", "unknown": "????"}
@@ -87,18 +90,64 @@ def _mark(run: Item) -> str:
 
 
 def missed(evidence: Item) -> Iterator[str]:
-    """Give what was expected beside what was seen, at each predicate that decided."""
-    judged = evidence["children"][0] if evidence["op"] == RUN and evidence.get("children") else evidence
-    for node in decisive(judged):
+    """Give what was expected beside what was seen at each predicate that failed the task, and count the others."""
+    judged = _judged(evidence)
+    failing = [] if judged["verdict"] == "true" else list(decisive(judged))
+    for node in failing:
         yield from labelled("expected", predicate_words(node))
         yield from labelled("seen", seen(node) or "nothing more is known")
+    if holding := _holding(judged):
+        yield from labelled("", _count_holding(holding, "other" if failing else "evaluated"))
+
+
+def failure_sentence(run: Item, failed_tasks: int = 1) -> str:
+    """Say in one sentence why a task was not passed; of several tasks, it is the first."""
+    which = run["task_id"] if failed_tasks == 1 else f"{run['task_id']}, the first of {failed_tasks} failed tasks,"
+    return f"{which} failed because {_cause(run)}."
+
+
+def _cause(run: Item) -> str:
+    judged, ended = _judged(run["evidence"]), run["transcript"]["ended"]
+    if run.get("exit_code") and ended not in CAUSES:
+        return f"its program ended with exit status {run['exit_code']}"
+    if ended in CAUSES:
+        return CAUSES[ended]
+    if run["evidence"]["op"] == RUN or judged["verdict"] == "true":
+        return f"its run ended as {run['code']}"
+    failing, holding = list(decisive(judged)), _holding(judged)
+    more = f" (with {len(failing) - 1} more)" if len(failing) > 1 else ""
+    words = f"{_names(failing[0])} is {failing[0]['verdict']}{more}"
+    found = " ".join(seen(failing[0]).split())
+    words += f": {found if len(found) <= SENTENCE else f'{found[:SENTENCE]} …'}" if found else ""
+    return f"{words}; {_count_holding(holding, 'other')}" if holding else words
+
+
+def _judged(evidence: Item) -> Item:
+    """Return the predicate's own evidence, below the node that says why a run counts otherwise."""
+    return evidence["children"][0] if evidence["op"] == RUN and evidence.get("children") else evidence
+
+
+def _holding(node: Item) -> int:
+    """Count the true predicates below the connectives of an evidence tree."""
+    if node["op"] in ("all", "any"):
+        return sum(map(_holding, node.get("children", ())))
+    return int(node["verdict"] == "true")
+
+
+def _count_holding(count: int, which: str) -> str:
+    return f"{count} {which} condition{' holds' if count == 1 else 's hold'}"
+
+
+def _names(node: Item) -> str:
+    """Write which predicate a node is, without arguments."""
+    return " ".join((node["op"], *map(_names, node.get("children", ()))))
 
 
 def _tree(evidence: Item, depth: int) -> Iterator[str]:
     arguments = f" {_plain(evidence['looked_at'])}" if evidence.get("looked_at") else ""
     seen = f"; seen: {evidence['found']}" if evidence.get("found") else ""
     yield from _wrapped("  " * depth + " " * 4, f"{evidence['verdict']}: {evidence['op']}{arguments}{seen}")
-    for child in evidence.get("children", ()):
+    for child in sorted(evidence.get("children", ()), key=lambda child: child["verdict"] == "true"):  # failing first
         yield from _tree(child, depth + 1)
 
 

@@ -12,9 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from statistics import median
+from typing import TYPE_CHECKING
 
-from quarterturn.submissions.store.traces import TraceStore
 from sandbox.measures.failure_class import TITLES
+
+if TYPE_CHECKING:  # loads SQLAlchemy, which `measure` needs for nothing
+    from quarterturn.submissions.store.traces import TraceStore
 
 FEWEST = 3
 """Parties whose median is a field's."""

@@ -232,8 +232,10 @@ class PrivateRuns:
             claims = stack.enter_context(self._facilities.claims("private") if judge else nullcontext())
             if claims and not claims.check():
                 raise UpstreamDown(f"the claim judge's upstream '{claims.spec.upstream.name}' does not answer")
+            out.say("checking that nothing gets out of the box")
             require_wall(box)
             if hold.resume is None:
+                out.say("trying the agent on a task of the dev set, then opening the run")
                 play = partial(run_set, self._facilities.dev_tasks(1), submitted, box, places=places)
                 terms, cancelled = self._player.terms(model), lambda: hold.lease_status() != "held"
                 require_smoke_test(partial(play, terms=terms, cancelled=cancelled), hosted=chosen.hosting is not None)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Literal
-
-from sqlmodel import Session
+from typing import TYPE_CHECKING, Literal
 
 from quarterturn.choices import BoxName, TaskSet
 from quarterturn.errors import Malformed
@@ -21,6 +19,9 @@ from sandbox.model_gateway.process import ModelGateway
 from sandbox.runs import submission as submissions
 from sandbox.runs.submission import Submission
 from vault.task.document import Task
+
+if TYPE_CHECKING:  # loads SQLAlchemy, which a dev run needs for nothing
+    from sqlmodel import Session
 
 LeaseStatus = Literal["held", "cancelled", "stopped", "lost"]
 

@@ -10,12 +10,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from grammars.language.labels import TRAITS, Trait
 from rotation.errors import Malformed, NotFound
 from rotation.month.set_file import COHORTS, TRACKS, SetFile, parse
-from vault.store.tasks import TaskRecord
+
+if TYPE_CHECKING:  # loads SQLAlchemy, which sets need for nothing
+    from vault.store.tasks import TaskRecord
 
 
 @dataclass(frozen=True, order=True, slots=True)

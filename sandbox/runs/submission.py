@@ -38,6 +38,7 @@ MAX_FILES = 5_000
 MAX_BYTES = 256 * 1024 * 1024
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_SCRIPTS = frozenset((".py", ".js", ".mjs", ".ts", ".sh", ".rb", ".pl"))
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/opt")  # a program found here is an interpreter, not the agent
 
 
@@ -113,7 +114,7 @@ def command(line: str, *, submitter: str, name: str | None = None) -> Submission
 
     Raises:
         Malformed: the line cannot be split, or is empty.
-        NotFound: its program is a path and is not there.
+        NotFound: its program, or the script that is its first argument, is a path and is not there.
         Refused: the folder is one that no agent should be given.
     """
     arguments, folder = _parse(line)
@@ -151,12 +152,20 @@ def _parse(line: str) -> tuple[tuple[str, ...], Path | None]:
         raise Malformed(
             f"the agent's program {words[0]} is not executable: `chmod +x {words[0]}`, or name its interpreter first"
         )
+    if len(words) > 1 and _looks_like_a_path(words[1]) and not Path(words[1]).is_file():
+        what = "is a folder; name the file in it" if Path(words[1]).is_dir() else "is not there; give a path from here"
+        raise NotFound(f"the agent's command names {words[1]}, which {what}")
     index = next((i for i, word in enumerate(words) if _names_a_file(word, first=i == 0)), None)
     if index is None:
         return tuple(words), None
     file = Path(words[index]).resolve()
     words[index] = str(file)
     return tuple(words), _readable(file.parent)
+
+
+def _looks_like_a_path(word: str) -> bool:
+    """Whether a program's first argument can only be a file: options, and what other programs take, are left alone."""
+    return (Path(word).suffix in _SCRIPTS and not word.startswith("-")) or Path(word).is_dir()
 
 
 def _names_a_file(word: str, *, first: bool) -> bool:

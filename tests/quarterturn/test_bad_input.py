@@ -188,6 +188,8 @@ def test_an_agent_that_cannot_be_run_is_refused_before_a_box_is_made(refused, li
         (2, "cannot be split into words", "--agent", 'python "x'),
         (2, "the agent's command is empty", "--agent", ""),
         (3, "is not a file", "--agent", "./no/such/agent"),
+        (3, "names no/agent.py, which is not there", "--agent", "python3 no/agent.py"),
+        (3, "names /usr, which is a folder; name the file in it", "--agent", "python3 /usr"),
         (2, "the submitter 'No One' must be", "--agent", "true", "--as", "No One"),
         (2, "without user", "--endpoint", "agent.example"),
     ):
@@ -196,6 +198,7 @@ def test_an_agent_that_cannot_be_run_is_refused_before_a_box_is_made(refused, li
 
 def test_what_a_run_on_the_dev_set_cannot_use_is_two_before_anything_is_played(refused, tmp_path):
     refused(2, "is a directory", "run", "--as", "me", "--agent", "true", "--out", tmp_path)
+    refused(2, "--task 'x-1' is no id", "run", "--as", "me", "--agent", "true", "--task", "x-1")
     agent = tmp_path / "agent.py"
     agent.write_text("")
     refused(2, f"is not executable: `chmod +x {agent}`", "run", "--as", "me", "--agent", agent)

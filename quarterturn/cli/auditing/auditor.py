@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from quarterturn.cli.terminal.colour import StatusLine
+from quarterturn.cli.terminal.output import Output
 
 if TYPE_CHECKING:
     from vault.ledger.audit.report import AuditReport
@@ -48,6 +49,8 @@ def auditor(
 ) -> Auditor:
     """Read the files that an audit needs; return a function that audits the folder of a release with them.
 
+    A terminal shows how many steps of the audit are done.
+
     Args:
         keys: files with the log's keys.
         policy: a file with a policy, or None.
@@ -63,7 +66,7 @@ def auditor(
     """
     from quarterturn.audit.log_monitor import fetch_consistency
     from vault.ledger.audit.command import read_inputs
-    from vault.ledger.audit.verify import audit
+    from vault.ledger.audit.verify import STEPS, audit
 
     inputs = dict(read_inputs(keys, policy, previous, consistency, evidence))
 
@@ -71,7 +74,8 @@ def auditor(
         proof = inputs["consistency"]
         if log and previous and proof is None:
             proof = fetch_consistency(log, bundle, inputs["previous"])
-        return audit(bundle, accepted=accepted, **(inputs | {"consistency": proof}))
+        with Output(as_json=False).waiting(f"auditing {bundle.name}", len(STEPS)) as advance:
+            return audit(bundle, accepted=accepted, **(inputs | {"consistency": proof}), on_step=advance)
 
     return audit_release
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from sandbox.endpoint.signature import Sender
     from vault.task.document import Task
 
+TASK_ID = re.compile(r"t-[a-z2-7]{0,16}")
+"""The id of a task, or how it begins."""
 TRIALS = 20
 """Trials of a dev set at most: Pass@K is shown for K up to their number."""
 
@@ -42,7 +45,8 @@ def run(
         typer.Option("--dev-of", help="The dev set of a shipped set or a set file (default: the home's, else demo)."),
     ] = None,
     task: Annotated[
-        str | None, typer.Option("--task", help="Play this task of the dev set alone: its id, or how it begins.")
+        list[str] | None,
+        typer.Option("--task", help="Play this task of the dev set: its id, or how it begins; may repeat."),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Play the first N tasks of the dev set alone.")] = None,
     trials: Annotated[int, typer.Option(min=1, max=TRIALS, help="Play each task of the dev set so many times.")] = 1,
@@ -83,6 +87,9 @@ def run(
         raise Malformed(
             "--dev-of, --task, --limit, --trials, --trace and --out are for the dev set; a private run has none of them"
         )
+    for begins in task or ():
+        if not TASK_ID.fullmatch(begins):
+            raise Malformed(f"--task '{begins}' is no id of a task, t- and 16 of a to z and 2 to 7, and begins none")
     if out_file is not None:
         _require_writable(out_file)
     if tasks == "dev" and resume is not None:
@@ -110,15 +117,16 @@ def run(
         out.result(data, *lines)
 
 
-def _chosen(tasks: Sequence[Task], begins: str | None, limit: int | None) -> Sequence[Task]:
-    """Choose the task of an id, or the first ones."""
-    if begins is None:
-        return tasks[:limit]
-    named = [task for task in tasks if task.id.startswith(begins)]
-    if len(named) != 1:
-        several = f"{len(named)} tasks of the dev set begin with" if named else "no task of the dev set has the id"
-        raise NotFound(f"{several} '{begins}'; the ids are in what a run without --task prints")
-    return named
+def _chosen(tasks: Sequence[Task], beginnings: Sequence[str] | None, limit: int | None) -> Sequence[Task]:
+    """Choose the tasks of the named ids in that order, or the first ones."""
+    chosen: dict[str, Task] = {}
+    for begins in beginnings or ():
+        named = {task.id: task for task in tasks if task.id.startswith(begins)}
+        if len(named) != 1:
+            several = f"{len(named)} tasks of the dev set begin with" if named else "no task of the dev set has the id"
+            raise NotFound(f"{several} '{begins}'; the ids are in what a run without --task prints")
+        chosen |= named
+    return (list(chosen.values()) if chosen else tasks)[:limit]
 
 
 def _require_writable(file: Path) -> None:

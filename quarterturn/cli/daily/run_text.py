@@ -14,7 +14,7 @@ from sandbox.runs.store import RunRecord
 
 
 def dev(played: DevRun, *, traced: bool = False) -> list[str]:
-    """Write each task of a dev run and why it was not passed, or with `traced` call by call; then the totals."""
+    """Write each task of a dev run, with `traced` call by call; then the totals, and why the first failed task did."""
     pairs = [(task.document, run.as_json()) for task, run in zip(played.tasks, played.runs, strict=True)]
     text = []
     for (task, run), passed in zip(pairs, (run.passed for run in played.runs), strict=True):
@@ -24,7 +24,9 @@ def dev(played: DevRun, *, traced: bool = False) -> list[str]:
     if played.stopped:
         return [*text, "", f"Nothing more was played: {played.stopped}."]
     total = f"{score.passed} of {score.attempted} passed. The dev set is public: no rank."
-    return [*text, "", *trace_text.subtotals(pairs), total, *_trials(played)]
+    failed = [run.as_json() for run in played.runs if not run.passed]
+    why = [trace_text.failure_sentence(failed[0], len(failed))] if failed else []
+    return [*text, "", *trace_text.subtotals(pairs), total, *_trials(played), *why]
 
 
 def _trials(played: DevRun) -> Iterator[str]:

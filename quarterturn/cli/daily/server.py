@@ -13,6 +13,7 @@ from quarterturn.cli.terminal.output import Output
 
 if TYPE_CHECKING:
     from quarterturn.servers.home_servers import ToolDifference
+    from sandbox.boxes.box import Box as AnyBox
     from sandbox.servers.server import Server
 
 Name = Annotated[str, typer.Argument(help="The name of a server that this home has added.")]
@@ -62,10 +63,16 @@ def server_add(
     """Install a server as its manifest says, start it, and record its tools; all of it is kept or nothing."""
     from quarterturn.cli.terminal.secrets import open_app
 
-    with open_app(home) as app:
-        server = app.servers.add(source, lambda: app.box(box))
+    out = Output(as_json=as_json)
+    with open_app(home) as app, out.waiting(f"installing {source.name}, then listing its tools", 2) as advance:
+
+        def make_box() -> AnyBox:
+            advance(1)  # it is installed
+            return app.box(box)
+
+        server = app.servers.add(source, make_box)
     data = {**_described(server), "tool_names": sorted(server.tools)}
-    Output(as_json=as_json).result(
+    out.result(
         data,
         f"{server.name}: {len(server.tools)} tools of {server.package} {server.version}, state kind {server.kind}",
         f"Its predicates are {server.name}.…, as `quarterturn predicate list --home {home}` shows.",

@@ -60,6 +60,14 @@ class Output:
         else:
             yield _Tenths(self, what, total).advance
 
+    @contextmanager
+    def waiting(self, what: str, total: int = 1) -> Iterator[Callable[[int], None]]:
+        """Show on a terminal that something is being done, until it is; yields `advance(steps)`. Elsewhere nothing."""
+        if sys.stderr.isatty():
+            yield from _bar(what, total, transient=True)
+        else:
+            yield lambda _steps: None
+
 
 def printable(text: str) -> str:
     """Write control characters so that a terminal shows them instead of obeying them: a bundle may be hostile."""

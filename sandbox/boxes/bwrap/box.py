@@ -34,7 +34,7 @@ from sandbox.boxes.box import PORT, SOCKET_NAME, ExitFacts, Program, ResourceLim
 from sandbox.boxes.bwrap import bwrap, cgroup
 from sandbox.boxes.bwrap.bwrap import Running, Walls
 from sandbox.boxes.output import CappedOutput
-from sandbox.errors import Lost, Refused, Unavailable
+from sandbox.errors import Lost, NotFound, Refused, Unavailable
 from sandbox.isolation import namespaces
 from sandbox.isolation.program_copies import Copies, Copy, Recipe, interpreter, recipe, usual_folders
 from sandbox.isolation.run_classes import RunClass
@@ -264,13 +264,19 @@ class BwrapBox:
         return ()
 
     def fits(self, program: Program) -> None:
-        """Make sure that it is a command, and that the agent's user can read its folder.
+        """Make sure that it is a command whose program the box has, and that the agent's user can read its folder.
 
         Raises:
+            NotFound: there is no such program.
             Refused: it is an image, or its folder cannot be read.
         """
         if program.image is not None or not program.command:
             raise Refused("the bwrap box runs a command, not an image: give --agent CMD, or use the docker box")
+        name, copy = program.command[0], self._copy("agent")
+        if "/" not in name and not any(
+            map(os.path.lexists, (copy.at(f"{at}/{name}") for at in policy.AGENT_PATH.split(":")))
+        ):
+            raise NotFound(f"the bwrap box holds no program {name}; name one that it has, such as python3")
         if program.folder is not None:
             policy.must_be_readable(program.folder)
 
@@ -403,19 +409,24 @@ class BwrapBox:
         walls.add("--chdir", program.seen_at if program.folder else "/tmp")  # noqa: S108 - in the place
         return walls
 
-    def _look_around(self) -> None:
+    def look_inside(self, script: str) -> tuple[int | None, bytes]:
+        """Run a shell script where agents run, and return its exit status (None if it took too long) and its output."""
         programs, world = self._copy("agent"), self._copy("world")
         walls = Walls(programs, uid=policy.AGENT_UID, tmpfs=0, network=True)
         walls.bind(programs.at(AGENTS), AGENTS)
         walls.bind(world.at(PROGRAMS), PROGRAMS)
-        script = f"id -u && {AGENTS}/bin/python -c 'print(1)' && test -r {PROGRAMS}/node/bin/node"
+        walls.environment({"PATH": policy.AGENT_PATH})
         with tempfile.TemporaryFile() as out:
             command = walls.command(["/bin/sh", "-c", script], ResourceLimits(), None)
             running = Running(walls, command, stdin=subprocess.DEVNULL, stdout=out.fileno())
             code = running.wait(PROBE_SECONDS)
             running.kill()
             out.seek(0)
-            words = out.read().split()
+            return code, out.read()
+
+    def _look_around(self) -> None:
+        code, out = self.look_inside(f"id -u && {AGENTS}/bin/python -c 'print(1)' && test -r {PROGRAMS}/node/bin/node")
+        words = out.split()
         if code is None:
             raise Unavailable(f"a program in bwrap took longer than {PROBE_SECONDS:g} s to start: is the machine busy?")
         if words[:1] != [str(policy.AGENT_UID).encode()]:

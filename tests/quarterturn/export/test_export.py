@@ -289,9 +289,9 @@ def test_a_source_that_is_not_there_and_a_file_that_is_no_run(export, tmp_path):
     (tmp_path / "empty").mkdir()
     assert export("harbor", tmp_path / "empty", "--key", KEY).code == 3
     with pytest.raises(sources.Malformed, match="not the file of a run"):
-        sources.dev_run(_file(tmp_path, b"[1, 2"), [])
+        sources.dev_run(_file(tmp_path, b"[1, 2"), lambda _tasks: {})
     with pytest.raises(sources.Malformed, match="not the file of a run"):
-        sources.dev_run(_file(tmp_path, b'{"tasks": [{"task": {}, "run": {}}]}'), [])
+        sources.dev_run(_file(tmp_path, b'{"tasks": [{"task": {}, "run": {}}]}'), lambda _tasks: {})
 
 
 def _file(place: Path, data: bytes) -> Path:

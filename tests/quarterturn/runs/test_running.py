@@ -259,6 +259,8 @@ def test_a_dev_run_is_shown_call_by_call_and_written_to_a_file(few, say, tmp_pat
     unknown = say(*words, "--task", "t-zzz")
     assert (unknown.code, "no task of the dev set has the id 't-zzz'" in unknown.sentence) == (3, True)
     assert say(*words, "--set", "private", "--trace").code == 2
+    missing = say("run", "--as", "me", "--box", "bwrap", "--agent", "no-such-program")
+    assert (missing.code, "holds no program no-such-program" in missing.sentence) == (3, True), missing.err
     thrice = say(*words, "--limit", "1", "--trials", "3", "--out", tmp_path / "trials.json")
     assert "3 trials passed 0, 0, 0 of 1 tasks" in thrice.out
     assert len(json.loads((tmp_path / "trials.json").read_bytes())["later_trials"]) == 2
@@ -300,13 +302,27 @@ def test_a_failed_task_of_the_dev_set_says_what_was_expected_what_was_seen_and_h
     run = TaskRun("t-1", "recovery", 3, Verdict.FALSE, whole, transcript, output="one\nno such file\n\n", exit_code=2)
     task = {"server": "filesystem", "category": "recovery", "difficulty": "easy", "goal": "Remove a.txt."}
     assert trace_text.headline(task, run.as_json()).split()[:5] == ["FAIL", "t-1", "filesystem", "recovery", "easy"]
-    told = ["goal Remove a.txt.", 'expected not (filesystem.fileExists {"path": "a.txt"})', 'seen "a.txt" is there']
+    told = [
+        "goal Remove a.txt.",
+        'expected not (filesystem.fileExists {"path": "a.txt"})',
+        'seen "a.txt" is there',
+        "1 other condition holds",
+    ]
     ended = ["ended without an answer, exit status 2", "printed one", "no such file"]
     squeezed = [" ".join(line.split()) for line in trace_text.failed(task, run.as_json())]
     assert squeezed == [*told, *ended]
     traced = [" ".join(line.split()) for line in trace_text.trace(task, run.as_json())]
     assert traced[1:5] == [told[0], 'call 1 filesystem.x {"path": "a"}', "scheduled error busy", "answer none"]
     assert "false: not" in traced
+    assert traced.index("false: not") < traced.index(
+        'true: filesystem.fileExists {"path": "a.txt"}; seen: "a.txt" is there'
+    )
+    assert trace_text.failure_sentence(run.as_json(), 3) == (
+        "t-1, the first of 3 failed tasks, failed because its program ended with exit status 2."
+    )
+    assert trace_text.failure_sentence(replace(run, exit_code=0).as_json()) == (
+        't-1 failed because not filesystem.fileExists is false: "a.txt" is there; 1 other condition holds.'
+    )
     passed = replace(run, verdict=Verdict.TRUE).as_json()
     assert trace_text.subtotals([(task, run.as_json()), (task, passed)]) == [
         "by server: filesystem 1 of 2",

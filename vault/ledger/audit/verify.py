@@ -78,6 +78,7 @@ def audit(
     accepted: Collection[int] = (),
     evidence: Sequence[tuple[str, bytes]] = (),
     consistency: Sequence[bytes] | None = None,
+    on_step: Callable[[int], None] = lambda _steps: None,
 ) -> AuditReport:
     """Audit a release; any defect becomes a failed step, never an exception.
 
@@ -89,6 +90,7 @@ def audit(
         accepted: the numbers of the doubts that the caller accepts.
         evidence: the name and the bytes of each file of evidence to check beside the release's own.
         consistency: a proof from the release's head to a `previous` that is newer, if any.
+        on_step: called with 1 after each step.
     """
     case = AuditState(folder, list(keys), previous, policy or Policy(), evidence, consistency)
     steps: list[Step] = []
@@ -102,6 +104,7 @@ def audit(
         except VaultError as error:
             detail = str(error)
             steps.append(Step(number, name, "failed", "", error.rule, detail, error.evidence))
+        on_step(1)
     head = case.times[case.head.size] if case.times else {}
     remarks = caveats(head, case.unchecked)
     return AuditReport(steps, case.doubts, accepted, case.pending, remarks)

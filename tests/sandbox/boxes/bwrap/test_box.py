@@ -15,6 +15,7 @@ import pytest
 from sandbox.boxes import policy
 from sandbox.boxes.box import Program, ResourceLimits
 from sandbox.boxes.bwrap import box as box_module
+from sandbox.boxes.bwrap import contents
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.errors import Lost, Refused, Unavailable
 from sandbox.isolation.program_copies import interpreter
@@ -256,3 +257,9 @@ def test_an_ordinary_user_has_the_same_isolation_in_a_closed_home(closed_home):
 def test_a_server_whose_backend_is_not_installed_is_named_with_what_to_do(tmp_path):
     with pytest.raises(Unavailable, match=r"the server postgres needs .*template\.tar: .*run setup"):
         BwrapBox(tmp_path).world([SERVERS["postgres"]], FileTree({}), ResourceLimits())
+
+
+def test_the_page_about_the_box_lists_the_packages_that_an_agent_finds():
+    written = (Path(CHECKOUT) / "docs" / "reference" / "agent-box.md").read_text(encoding="utf-8")
+    how = "write it again: python -m sandbox.boxes.bwrap.contents > docs/reference/agent-box.md"
+    assert contents.packages(contents.listing()) in written, how
