@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -103,6 +104,7 @@ def _keep(key: str, drawn: list[Draft]) -> list[Draft]:
     return [Draft(task, provenance) for task, provenance in json.loads(text)]
 
 
-def _folders() -> list[Path]:
-    cached = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return [Path(sys.prefix) / FOLDER, cached / "quarterturn" / FOLDER]
+def _folders() -> Iterator[Path]:
+    yield Path(sys.prefix) / FOLDER
+    with suppress(RuntimeError):  # a user without a home
+        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "quarterturn" / FOLDER
