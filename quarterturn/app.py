@@ -460,7 +460,8 @@ class Application:
         """The writer of the public view."""
         from quarterturn.public_view import ABOUT, HomeFacts, PublicDocuments, PublicViewWriter
 
-        benchmark = self.settings.benchmark.model_dump(include={"origin", "first_month", *ABOUT})
+        told = self.settings.benchmark.model_dump(include={"origin", "first_month", *ABOUT})
+        benchmark = {name: value for name, value in told.items() if value}
         facts = HomeFacts(benchmark, self.places.releases, self.places.log, self.turn_calendar.next)
         parts = (facts, self.months, self.leaderboard, self.caveats, self.findings)
         documents = PublicDocuments(*parts, names=self.display_names.shown)

@@ -46,7 +46,9 @@ def run(
     ] = None,
     task: Annotated[
         list[str] | None,
-        typer.Option("--task", help="Play this task of the dev set: its id, or how it begins; may repeat."),
+        typer.Option(
+            "--task", metavar="ID", help="Play this task of the dev set: its id, or how it begins; may repeat."
+        ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Play the first N tasks of the dev set alone.")] = None,
     trials: Annotated[int, typer.Option(min=1, max=TRIALS, help="Play each task of the dev set so many times.")] = 1,

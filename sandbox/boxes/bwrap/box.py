@@ -210,6 +210,14 @@ class BwrapAgent:
         return ExitFacts(running=False, out_of_memory=killed, lost=not relay, relay_died=relay)
 
 
+def _require_command(program: Program) -> None:
+    """Refuse an image, and a folder that the agent's user cannot read."""
+    if program.image is not None or not program.command:
+        raise Refused("the bwrap box runs a command, not an image: give --agent CMD, or use the docker box")
+    if program.folder is not None:
+        policy.must_be_readable(program.folder)
+
+
 class BwrapBox:
     """Places made with bubblewrap (`sandbox.boxes.box.Box`).
 
@@ -270,15 +278,12 @@ class BwrapBox:
             NotFound: there is no such program.
             Refused: it is an image, or its folder cannot be read.
         """
-        if program.image is not None or not program.command:
-            raise Refused("the bwrap box runs a command, not an image: give --agent CMD, or use the docker box")
+        _require_command(program)
         name, copy = program.command[0], self._copy("agent")
         if "/" not in name and not any(
             map(os.path.lexists, (copy.at(f"{at}/{name}") for at in policy.AGENT_PATH.split(":")))
         ):
             raise NotFound(f"the bwrap box holds no program {name}; name one that it has, such as python3")
-        if program.folder is not None:
-            policy.must_be_readable(program.folder)
 
     def world(self, servers: Sequence[Server], state: Seed, limits: ResourceLimits) -> BwrapWorld:
         """Start a world; its servers come up while the caller goes on.
@@ -311,7 +316,7 @@ class BwrapBox:
             Refused: the program is an image, or its folder cannot be read by the agent's user.
             Lost: the relay did not come up.
         """
-        self.fits(program)
+        _require_command(program)  # and a program that is not there is the agent's failure, as in every box
         policy.let_relay_in(sockets)
         relay, agent = self._relay(sockets), self._agent(program, limits)
         groups = [group for group in (cgroup.make(limits), cgroup.make(policy.RELAY_LIMITS)) if group]
