@@ -169,7 +169,7 @@ def _usage(error: typer.TyperException) -> str:
     for theirs, ours in _PLAIN_WORDS.items():
         sentence = sentence.replace(theirs, ours)
     if place == NAME and sentence.startswith("No such option"):
-        sentence += "; options of a verb stand behind it"
+        sentence += "; the options of a verb come after the verb"
     return f"{sentence}; see `{place} --help`"
 
 

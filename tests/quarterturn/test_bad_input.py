@@ -451,7 +451,7 @@ def test_a_release_or_key_that_is_not_there_is_three_and_no_failed_audit(refused
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        (["--home", "h", "leaderboard"], 2, "options of a verb stand behind it"),
+        (["--home", "h", "leaderboard"], 2, "the options of a verb come after the verb"),
         (["run", "--as", "me", "--agent", "true", "--limit", "0"], 2, "'--limit': it must be at least 1"),
         (["audit", GOOD, "--key", "FOLDER"], 3, "is a folder, and a file is needed"),
         (["audit", "BYTES", "--key", VECTORS / "log.vkey"], 3, "it is a file: unpack it, and name the folder"),

@@ -74,7 +74,7 @@ def auditor(
         proof = inputs["consistency"]
         if log and previous and proof is None:
             proof = fetch_consistency(log, bundle, inputs["previous"])
-        with Output(as_json=False).waiting(f"auditing {bundle.name}", len(STEPS)) as advance:
+        with Output(as_json=False).show_on_terminal(f"auditing {bundle.name}", len(STEPS)) as advance:
             return audit(bundle, accepted=accepted, **(inputs | {"consistency": proof}), on_step=advance)
 
     return audit_release

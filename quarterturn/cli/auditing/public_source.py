@@ -44,7 +44,7 @@ def read(
     from rotation.generation import shipped_dev_sets
     from vault.ledger.audit.command import require_release
 
-    waiting = Output(as_json=False).waiting
+    show = Output(as_json=False).show_on_terminal
     kind, path = sources.kind_of(source), Path(source)
     if kind == "release":
         require_release(path)
@@ -52,8 +52,8 @@ def read(
             raise Malformed(f"a release is audited before it is used: add --key FILE with the key of {path}'s log")
         return sources.release(path, auditor(keys, policy, None, accept or ())(path))
     if kind == "run":
-        with waiting("recognising the run's tasks"):
+        with show("recognising the run's tasks"):
             return sources.dev_run(path, shipped_dev_sets.public(dev_set(home, dev_of)))
     spec = dev_set(home, dev_of)
-    with waiting(f"drawing the dev set of {spec.name}"):
+    with show(f"drawing the dev set of {spec.name}"):
         return sources.dev_set(spec.name, shipped_dev_sets.drafts(spec))

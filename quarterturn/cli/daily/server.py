@@ -64,7 +64,7 @@ def server_add(
     from quarterturn.cli.terminal.secrets import open_app
 
     out = Output(as_json=as_json)
-    with open_app(home) as app, out.waiting(f"installing {source.name}, then listing its tools", 2) as advance:
+    with open_app(home) as app, out.show_on_terminal(f"installing {source.name}, then listing its tools", 2) as advance:
 
         def make_box() -> AnyBox:
             advance(1)  # it is installed

@@ -61,7 +61,7 @@ class Output:
             yield _Tenths(self, what, total).advance
 
     @contextmanager
-    def waiting(self, what: str, total: int = 1) -> Iterator[Callable[[int], None]]:
+    def show_on_terminal(self, what: str, total: int = 1) -> Iterator[Callable[[int], None]]:
         """Show on a terminal that something is being done, until it is; yields `advance(steps)`. Elsewhere nothing."""
         if sys.stderr.isatty():
             yield from _bar(what, total, transient=True)

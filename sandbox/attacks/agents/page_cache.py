@@ -23,7 +23,7 @@ from contextlib import ExitStack, suppress
 FOLDERS = ("/usr", sys.base_prefix)
 
 
-def chosen(count: int) -> list[str]:
+def choose_files(count: int) -> list[str]:
     """Return twice so many source files, the largest first: one for each bit, and one beside it that nobody reads."""
     best = sorted(set(sources()), reverse=True)[: 2 * count]
     if len(best) < 2 * count or best[-1][0] < mmap.PAGESIZE:
@@ -43,7 +43,7 @@ def sources() -> Iterator[tuple[int, str]]:
                     yield entry.stat(follow_symlinks=False).st_size, entry.path
 
 
-def opened(paths: Sequence[str], undo: ExitStack) -> list[int]:
+def open_files(paths: Sequence[str], undo: ExitStack) -> list[int]:
     """Open files so that a read fetches one page and no more."""
     files = []
     for path in paths:
@@ -64,9 +64,9 @@ def empty(files: Sequence[int]) -> None:
 def send(message: bytes) -> dict[str, object]:
     """Leave a message."""
     bits = [byte >> place & 1 for byte in message for place in range(8)]
-    paths = chosen(len(bits))
+    paths = choose_files(len(bits))
     with ExitStack() as undo:
-        files = opened(paths, undo)
+        files = open_files(paths, undo)
         empty(files)
         for bit, file in zip(bits, files[::2], strict=True):
             if bit:
@@ -76,9 +76,9 @@ def send(message: bytes) -> dict[str, object]:
 
 def receive(length: int) -> dict[str, object]:
     """Read one, and clear the pages for the next."""
-    paths = chosen(8 * length)
+    paths = choose_files(8 * length)
     with ExitStack() as undo:
-        files = opened(paths, undo)
+        files = open_files(paths, undo)
         try:
             bits, how = asked(files[::2]), "RWF_NOWAIT"
         except OSError:

@@ -255,7 +255,7 @@ class BwrapBox:
                 raise Unavailable(f"{self._environments / name} is missing: run ./run setup")
         self.reap()
         with self._copying:
-            self._held.clear()  # what is out of date is made anew
+            self._held.clear()  # what is out of date is made anew, a minute later at most
         self._look_around()
 
     def reap(self) -> int:
