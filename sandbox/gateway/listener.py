@@ -79,7 +79,8 @@ class Connection(StrictProtocol):
 async def listen(app: Any, listener: socket.socket) -> asyncio.Server:
     """Serve an ASGI application on a socket that listens already."""
     loop = asyncio.get_running_loop()
-    return await loop.create_unix_server(protocol(app), sock=listener, backlog=MAX_CONNECTIONS)
+    # not create_unix_server: from Python 3.13 on it looks up the socket's file, and a gateway may look up none
+    return await loop.create_server(protocol(app), sock=listener, backlog=MAX_CONNECTIONS)
 
 
 def protocol(app: Any, kind: type[Connection] = Connection) -> Callable[[], Connection]:

@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 import sys
 
+from quarterturn.cli.setup.demo import failures
 from quarterturn.cli.setup.demo_steps import Steps
 from quarterturn.cli.terminal.output import Output
+from sandbox.results.score import Result, score
+from vault.ledger.audit.report import AuditReport
+from vault.ledger.audit.verify import Step
+from verifiers.language.verdict import Verdict
 
 from ..terminals import environment, on_a_terminal
 
@@ -60,3 +65,15 @@ def test_no_word_is_broken_on_a_terminal():
     assert " ".join(line[15:].strip() for line in lines) == f"{MEANING.strip()} a detail with the digest {'a' * 64}"
     assert all(len(line) <= 55 for line in lines if "aaa" not in line)
     assert all(line.startswith(("1/9 first set  ", " " * 15)) for line in lines)
+
+
+def test_a_demo_whose_oracle_fails_has_failed_and_says_where_to_look():
+    good, bad = (AuditReport([Step(1, "files", state, "")]) for state in ("proved", "failed"))
+    passes = Result(1, "t-1", "cohort", "git", "composition", Verdict.TRUE, True, 6, 12, 0, 0, "aa")
+    breaks = Result(1, "t-2", "cohort", "git", "composition", Verdict.UNKNOWN, False, 0, 12, 0, 0, "bb")
+    assert list(failures("bwrap", score([passes]), good, bad)) == []
+    oracle, release, tampered = failures("bwrap", score([passes, breaks]), bad, good)
+    assert "passed 1 of 2 tasks, and 1 have no verdict" in oracle
+    assert " run --as you --box bwrap --limit 1 --trace --agent " in oracle
+    assert "no" in release
+    assert "byte" in tampered

@@ -135,8 +135,8 @@ class _Play:
         good, bad = self.audits()
         self._let_the_witness_go()
         data = self.data(scores, egress, good, bad)
-        ok = good.ok and not bad.ok and not data["egress"]["escaped"]
-        return Played(self.app, ok, data, list(self._ending()))
+        failed = list(failures(self.box.name, scores["oracle"], good, bad))
+        return Played(self.app, not failed, data, [*failed, *self._ending()])
 
     # -- the steps ----------------------------------------------------------------------------------------------------
 
@@ -312,6 +312,20 @@ class _Play:
             "seconds_by_step": dict(self.steps.seconds),
             "seconds": round(time.monotonic() - self.started, 1),
         }
+
+
+def failures(box: str, oracle: Score, good: AuditReport, bad: AuditReport) -> Iterator[str]:
+    """Say what did not come out as it must; an attempt that escapes has ended the demo before."""
+    if oracle.passed < oracle.attempted:
+        yield (
+            f"FAILED: oracle, which is handed the solutions, passed {oracle.passed} of {oracle.attempted} tasks, and "
+            f"{oracle.unknown} have no verdict. To see why: {_program()} run --as you --box {box} --limit 1 --trace "
+            f'--agent "python3 {AGENTS / "rulebook" / "agent.py"}"'
+        )
+    if not good.ok:
+        yield "FAILED: the audit of the release says no."
+    if bad.ok:
+        yield "FAILED: the audit does not notice the byte that was changed."
 
 
 def _report(step: Step, report: AuditReport) -> None:
