@@ -87,6 +87,17 @@ def test_a_home_of_which_a_part_is_lost_or_spoilt_names_that_part(refused, home)
     refused(7, "ring.json: put it back from a backup.", "turn", "plan", "--home", home)
 
 
+def test_a_lost_log_is_told_apart_from_a_database_that_does_not_answer(say, live, monkeypatch):
+    log = (live / "public" / "log").rename(live / "elsewhere")
+    said = say("log", "fsck", "--home", live)
+    assert (said.code, "checkpoint cannot be read" in said.out, "quarterturn restore" in said.out) == (1, True, True)
+    log.rename(live / "public" / "log")
+    for words in (["log", "fsck"], ["turn", "status"]):
+        monkeypatch.setenv("QUARTERTURN_DATABASE", "postgresql://ada@127.0.0.1:1/x")  # a verb takes it out
+        said = say(*words, "--home", live)
+        assert (said.code, "Start it, or correct its address." in said.sentence) == (6, True), said.err
+
+
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [

@@ -26,6 +26,11 @@ LogSource = Annotated[
     ),
 ]
 
+LOG_IS_PUT_BACK = (
+    "To mend it: put the log's folder back from a copy of it, or the home with `quarterturn restore`; "
+    "docs/how-to/run-the-service.md#back-up"
+)
+
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
@@ -110,17 +115,20 @@ def proof(
 def fsck(home: Home = HOME, as_json: Json = False) -> None:
     """Rebuild the log's root from its tiles and from its rows, and compare both with what was signed."""
     from quarterturn.cli.terminal.secrets import open_app
-    from vault.errors import VaultError
+    from vault.errors import Unavailable, VaultError
 
     with open_app(home) as app:
         head = app.writer.checkpoint()
         try:
             problems = app.writer.fsck()
             _ = app.ledger  # refuses rows that are not what was signed
+        except Unavailable:  # says nothing about the log
+            raise
         except VaultError as error:
             problems = [str(error)]
     data = {"size": head.size, "problems": problems}
-    Output(as_json=as_json).result(data, *(problems or [f"{head.size} leaves, all in order"]), ok=not problems)
+    lines = [*problems, LOG_IS_PUT_BACK] if problems else [f"{head.size} leaves, all in order"]
+    Output(as_json=as_json).result(data, *lines, ok=not problems)
 
 
 def change_key(who: Who, home: Home = HOME, as_json: Json = False) -> None:
