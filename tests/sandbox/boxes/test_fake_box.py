@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import quarterturn
 from sandbox.boxes import fake_box
 from sandbox.boxes.box import Program, ResourceLimits
 from sandbox.boxes.fake_box import FakeBox
@@ -37,6 +38,8 @@ def test_an_image_is_refused(tmp_path):
         FakeBox().place(Program(image="anything"), tmp_path, ResourceLimits())
 
 
-def test_the_product_never_offers_it():
-    wiring = Path(fake_box.__file__).parents[3] / "quarterturn"
-    assert not [path for path in wiring.rglob("*.py") if "fake_box" in path.read_text()]
+@pytest.mark.parametrize("name", ["fake_box", "memory_box"])
+def test_the_product_never_offers_it(name):
+    wiring = list(Path(quarterturn.__file__).parent.rglob("*.py"))
+    assert wiring
+    assert not [path for path in wiring if name in path.read_text()]

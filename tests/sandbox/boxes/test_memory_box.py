@@ -1,11 +1,9 @@
 """Tests of the box in memory: what it promises to tests that use it, driven as a runner drives it."""
 
 import json
-from pathlib import Path
 
 import pytest
 
-from sandbox.boxes import memory_box
 from sandbox.boxes.box import ExitFacts, Program, ResourceLimits
 from sandbox.boxes.memory_box import MemoryBox, ToolError
 from sandbox.errors import Lost, Malformed, Refused
@@ -119,8 +117,3 @@ def test_a_tool_without_a_function_is_refused(box, sockets, tmp_path):
     with pytest.raises(Refused, match="no gateway listens"):
         box.place(ADA, tmp_path, ResourceLimits())
     assert not box.official
-
-
-def test_the_product_never_offers_it():
-    wiring = Path(memory_box.__file__).parents[3] / "quarterturn"
-    assert not [path for path in wiring.rglob("*.py") if "memory_box" in path.read_text()]
