@@ -55,7 +55,7 @@ def test_rows_with_a_leaf_are_found_without_reading_waiting_ones(vault, engine, 
     few = steps.of(ask)
     admitted(vault, add, range(2 * FEW, MANY))
     assert len(ask()) == FEW
-    assert steps.of(ask) == few > 0
+    assert 0 < steps.of(ask) <= few
 
 
 @pytest.mark.slow
@@ -70,4 +70,4 @@ def test_the_first_rows_are_found_without_reading_the_rest(vault, engine, add, m
     few = steps.of(ask)
     admitted(vault, add, range(2 * FEW, MANY))
     assert ask() == sorted(record.commitment for record in vault.records())[:FEW]
-    assert steps.of(ask) == few > 0
+    assert 0 < steps.of(ask) <= few
