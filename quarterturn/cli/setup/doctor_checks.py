@@ -49,8 +49,8 @@ def _system() -> CheckResult:
     name = f"{release.get('PRETTY_NAME', 'Linux')} on {architecture}"
     if architecture != "x86_64":
         return advice(f"{name}; tested on x86-64 alone", "quarterturn doctor --attack, which says whether boxes hold")
-    tested = release.get("ID") == "debian" and release.get("VERSION_ID") in {"12", "13"}
-    return ok(f"{name}, as tested" if tested else f"{name}; tested on Debian 12 and 13, x86-64")
+    tested = (release.get("ID"), release.get("VERSION_ID")) == ("debian", "12")
+    return ok(f"{name}, as tested" if tested else f"{name}; tested on Debian 12, and the demo on Debian 13, x86-64")
 
 
 def _python() -> CheckResult:
