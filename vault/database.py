@@ -242,7 +242,7 @@ def _require_answer(engine: Engine, address: URL) -> None:
                 if encoding != "UTF8":
                     raise Malformed(f"{_as_text(address)} is encoded in {encoding}: make one with the encoding UTF8.")
     except OperationalError as error:
-        raise Unavailable(_silent(address, error.orig)) from None
+        raise Unavailable(_no_answer(address, error.orig)) from None
     except DBAPIError as error:
         raise Malformed(f"{_as_text(address)} is not a database that we can read: {_first_line(error.orig)}.") from None
 
@@ -263,7 +263,7 @@ def _explain(address: URL, context: ExceptionContext) -> None:
     elif getattr(error, "sqlstate", None) == _LOCK_TIMEOUT:
         raise Unavailable(_busy(address)) from None
     elif context.is_disconnect or isinstance(error, driver.OperationalError):
-        raise Unavailable(_silent(address, error)) from None
+        raise Unavailable(_no_answer(address, error)) from None
     elif isinstance(error, driver.DataError):
         raise Malformed(f"{_as_text(address)} holds no text that is so long, or has such a character.") from None
     for exception in (error, context.sqlalchemy_exception):  # behind the first line PostgreSQL quotes rows
@@ -271,7 +271,7 @@ def _explain(address: URL, context: ExceptionContext) -> None:
             exception.args = (_first_line(exception.args[0]), *exception.args[1:])
 
 
-def _silent(address: URL, error: BaseException | None) -> str:
+def _no_answer(address: URL, error: BaseException | None) -> str:
     return f"{_as_text(address)} does not answer: {_first_line(error)}. Start it, or correct its address."
 
 

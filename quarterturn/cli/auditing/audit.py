@@ -26,7 +26,7 @@ LogSource = Annotated[
     ),
 ]
 
-LOG_IS_PUT_BACK = (
+HOW_TO_RESTORE_THE_LOG = (
     "To mend it: put the log's folder back from a copy of it, or the home with `quarterturn restore`; "
     "docs/how-to/run-the-service.md#back-up"
 )
@@ -127,7 +127,7 @@ def fsck(home: Home = HOME, as_json: Json = False) -> None:
         except VaultError as error:
             problems = [str(error)]
     data = {"size": head.size, "problems": problems}
-    lines = [*problems, LOG_IS_PUT_BACK] if problems else [f"{head.size} leaves, all in order"]
+    lines = [*problems, HOW_TO_RESTORE_THE_LOG] if problems else [f"{head.size} leaves, all in order"]
     Output(as_json=as_json).result(data, *lines, ok=not problems)
 
 

@@ -80,7 +80,7 @@ def receive(length: int) -> dict[str, object]:
     with ExitStack() as undo:
         files = open_files(paths, undo)
         try:
-            bits, how = asked(files[::2]), "RWF_NOWAIT"
+            bits, how = find_present(files[::2]), "RWF_NOWAIT"
         except OSError:
             bits, how = timed(files[::2], files[1::2]), "the clock"
         empty(files)
@@ -93,8 +93,8 @@ def digest(paths: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(paths).encode()).hexdigest()[:16]
 
 
-def asked(files: Sequence[int]) -> list[int]:
-    """Ask of each file whether its first page is there."""
+def find_present(files: Sequence[int]) -> list[int]:
+    """Return for each file whether its first page is in memory: 1 or 0."""
     bits = []
     for file in files:
         try:
