@@ -27,7 +27,7 @@ from freezing.month import FIRST, MAINTAINERS, Played, document, key, stratum
 from freezing.numbers import rounded
 from grammars.admission.gates import NAMES, Admission, Gate
 from grammars.language.grammar import Draft
-from quarterturn.cli import NAME, run, tree
+from quarterturn.cli import NAME, run, whole_tree
 from rotation.month.sets import DEMO
 from sandbox.judge_check.anchors import SHIPPED
 from vault.ledger.signatures import sshsig
@@ -57,7 +57,7 @@ def verbs() -> Iterator[tuple[str, ...]]:
         for name, below in sorted(getattr(command, "commands", {}).items()):
             yield from walk(below, (*words, name))
 
-    yield from walk(tree(), ())
+    yield from walk(whole_tree(), ())
 
 
 def say(words: Sequence[str], given: bytes = b"") -> Said:
@@ -85,7 +85,7 @@ def helps() -> Iterator[tuple[str, bytes]]:
 
 def _page(words: Sequence[str]) -> str:
     """Name the transcript that a verb stands in: its group's, or that of single verbs."""
-    command: Any = tree()
+    command: Any = whole_tree()
     return words[0] if words and hasattr(command.commands[words[0]], "commands") else "single"
 
 

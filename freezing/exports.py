@@ -1,7 +1,7 @@
 """Freezes what `quarterturn export` writes of the example release, and of a run with every kind of call.
 
 Of a table there is its first row, of a log its first sample, and what follows from the other source is left out; so is
-Parquet, whose bytes are its library's. `tests/quarterturn/export/test_consumers.py` reads the same records
+Parquet, whose bytes are its library's. `extras/export/tests/test_consumers.py` reads the same records
 with the libraries of the three consumers.
 """
 
@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from quarterturn.export import harbor, hugging_face, inspect_log
 from quarterturn.public_records import sources
 from quarterturn.public_records.records import PublicRecords, PublicRun, PublicTask
+from quarterturn_export import harbor, hugging_face, inspect_log
 from sandbox.results.outcome import TaskRun
 from sandbox.transcript import CallRecord, ModelCall, Transcript
 from vault.ledger.audit.command import read_keys

@@ -21,7 +21,7 @@ import pytest
 from sandbox.boxes.docker.engine import Container
 from vault.keys.locks import passphrase
 
-from . import sizes, workload
+from . import places, sizes, workload
 from .budgets import PLACE, STARTS, Budgets, whole_rooms, with_measured
 from .workload import PLAYS_IN_A_UNIT, SECONDS_BETWEEN_PLAYS, processor_seconds, unit_of
 
@@ -44,8 +44,9 @@ def count(kind: str) -> None:
 
 
 def room_of(nodeid: str) -> str:
-    """Return the room that a test belongs to: the folder below `tests`."""
-    folder, _, rest = nodeid.split("::", maxsplit=1)[0].removeprefix("tests/").partition("/")
+    """Return the room that a test belongs to: the folder below `tests`, or the extra."""
+    path = nodeid.split("::", maxsplit=1)[0].removeprefix("tests/").removeprefix("extras/")
+    folder, _, rest = path.partition("/")
     return folder if rest else MACHINERY
 
 
@@ -194,7 +195,7 @@ class Accounting:
         """Return the rooms that were played as a whole; of a part nothing can be said."""
         named = self._names_rooms()
         rooms = set(self.costs.rooms) if self._size() == "all" else set(self.costs.rooms) - set(sizes.WHOLE)
-        whole = whole_rooms(rooms - {MACHINERY, COLLECTION}, named, TESTS)
+        whole = whole_rooms(rooms - {MACHINERY, COLLECTION}, named, TESTS, places.extras())
         return whole | {MACHINERY, COLLECTION} if TESTS in named or TESTS.parent in named else whole
 
     def _excess(self) -> dict[str, Sequence[str]]:

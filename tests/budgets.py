@@ -82,7 +82,7 @@ def _inline(values: Mapping[str, int]) -> str:
     return "{ " + ", ".join(f"{name} = {value}" for name, value in values.items()) + " }"
 
 
-def whole_rooms(rooms: Iterable[str], named: Iterable[Path], tests: Path) -> set[str]:
-    """Return the rooms of which every test is played when these paths are named."""
-    paths = list(named)
-    return {room for room in rooms if any((tests / room).is_relative_to(path) for path in paths)}
+def whole_rooms(rooms: Iterable[str], named: Iterable[Path], tests: Path, extras: Mapping[str, Path]) -> set[str]:
+    """Return the rooms of which every test is played when these paths are named; an extra has a folder of its own."""
+    folders, paths = {room: extras.get(room, tests / room) for room in rooms}, list(named)
+    return {room for room, folder in folders.items() if any(folder.is_relative_to(path) for path in paths)}

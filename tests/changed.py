@@ -26,16 +26,20 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("vault", "verifiers", "grammars", "sandbox", "rotation", "quarterturn", "examples", "freezing", "tests")
+EXTRA = re.compile(r"extras/\w+/(?=quarterturn_)")
+"""The folder in which the package of an extra lies."""
 EVERYTHING = re.compile(r"pyproject\.toml|requirements/.*|\.python-version")
 COMMAND = re.compile(r"""bin["']? ?/ ?["']?quarterturn["']|\[["']quarterturn["']""")
-MENTIONED = re.compile(rf"\b(?:{'|'.join(ROOMS)})(?:\.[A-Za-z_]\w*)+")
+MENTIONED = re.compile(rf"\b(?:{'|'.join(ROOMS)}|quarterturn_\w+)(?:\.[A-Za-z_]\w*)+")
 FIXTURE = re.compile(r"@pytest\.fixture[^\n]*\ndef (\w+)")
 ENTRY = "quarterturn.cli"
+LOADER = "quarterturn/cli/terminal/extra_verbs.py"
+"""What imports the extras, by their entry points."""
 
 
 def module_of(path: str) -> str:
     """Give the dotted name of a Python file by its path in the checkout."""
-    parts = PurePosixPath(path).with_suffix("").parts
+    parts = PurePosixPath(EXTRA.sub("", path)).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
@@ -65,6 +69,7 @@ def affected(changed: Iterable[str], files: Mapping[str, str]) -> set[str]:
     if any(EVERYTHING.fullmatch(path) for path in paths):
         return set(files)
     needs = {path: dependencies(path, text) for path, text in files.items()}
+    needs.setdefault(LOADER, set()).update(module_of(path) for path in files if EXTRA.match(path))
     for path, text in files.items():
         needs[path] |= _of_conftests(path, text, files, needs)
     names = {module_of(path) for path in paths if path.endswith(".py")}
@@ -74,15 +79,15 @@ def affected(changed: Iterable[str], files: Mapping[str, str]) -> set[str]:
     while found := {path for path in files if path not in reached and not needs[path].isdisjoint(names)}:
         reached |= found
         # What a conftest imports is a matter of the tests that use it, and of no others.
-        names |= {module_of(path) for path in found if not path.endswith("/conftest.py")}
+        names |= {module_of(path) for path in found if PurePosixPath(path).name != "conftest.py"}
     return reached
 
 
 def _of_conftests(path: str, text: str, files: Mapping[str, str], needs: Mapping[str, set[str]]) -> set[str]:
     named: set[str] = set()
     for folder in PurePosixPath(path).parents:
-        above = f"{folder}/conftest.py"
-        if path.startswith("tests/") and path != above and above in files:
+        above = str(folder / "conftest.py")
+        if path.startswith(("tests/", "extras/")) and path != above and above in files:
             fixtures = FIXTURE.findall(files[above])
             used = "autouse=True" in files[above] or not _asked(text).isdisjoint(fixtures)
             named |= {module_of(above)} | (needs[above] if used else set())

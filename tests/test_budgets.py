@@ -12,6 +12,7 @@ import pytest
 from . import workload
 from .accounting import COLLECTION, MACHINERY, Costs, room_of
 from .budgets import PLACE, Budgets, whole_rooms, with_measured
+from .places import extras
 
 ROOT = PLACE.parents[1]
 TEXT = """\
@@ -52,6 +53,7 @@ def test_a_unit_is_what_the_workload_took_in_the_same_run() -> None:
     assert costs.dearest("vault")[0].endswith("30.0 s  tests/vault/test_a.py::test_a")
     assert len(costs.dearest()) == 3
     assert [room_of(f"tests/{path}::test_x") for path in ("a/b/test_c.py", "test_c.py")] == ["a", MACHINERY]
+    assert room_of("extras/export/tests/test_c.py::test_x") == "export"
 
 
 def test_the_workload_is_measured_by_the_processor_and_not_by_the_clock() -> None:
@@ -73,13 +75,15 @@ def test_budgets_are_set_to_what_was_measured_and_a_margin() -> None:
     ("named", "whole"),
     [
         (["/t"], {"vault", "sandbox"}),
-        (["/"], {"vault", "sandbox"}),
+        (["/"], {"vault", "sandbox", "export"}),
         (["/t/vault"], {"vault"}),
         (["/t/vault/test_a.py", "/t/sandbox"], {"sandbox"}),
+        (["/e/export"], {"export"}),
     ],
 )
 def test_a_room_of_which_a_part_is_named_is_not_held_to_its_budget(named: list[str], whole: set[str]) -> None:
-    assert whole_rooms({"vault", "sandbox"}, map(Path, named), Path("/t")) == whole
+    rooms = {"vault", "sandbox", "export"}
+    assert whole_rooms(rooms, map(Path, named), Path("/t"), {"export": Path("/e/export/tests")}) == whole
 
 
 def test_the_sum_of_the_rooms_is_the_line_that_only_falls() -> None:
@@ -88,7 +92,7 @@ def test_the_sum_of_the_rooms_is_the_line_that_only_falls() -> None:
     for size, limit in limits.items():
         assert sum(sizes.get(size, {}).get("units", 0) for sizes in document.values()) <= limit
         assert limit <= before().get(size, limit), "a new capability pays by making something cheaper"
-    rooms = {path.name for path in PLACE.parent.iterdir() if any(path.rglob("test_*.py"))}
+    rooms = {path.name for path in PLACE.parent.iterdir() if any(path.rglob("test_*.py"))} | set(extras())
     assert set(document) == rooms | {MACHINERY, COLLECTION}
 
 

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import ast
 import random
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from .draws import MAY_VARY, unseeded_draws_in
-
-TESTS = Path(__file__).parent
+from .places import name_of, python_files
 
 
 @pytest.mark.slow
 def test_no_test_draws_without_a_seed():
     draws = {
-        str(path.relative_to(TESTS)): f"{path.relative_to(TESTS)}:{line} {name}"
-        for path in sorted(TESTS.rglob("*.py"))
+        name_of(path): f"{name_of(path)}:{line} {name}"
+        for path in python_files()
         if "bench" not in path.parts
         for line, name in unseeded_draws_in(ast.parse(path.read_text(encoding="utf-8")))
     }

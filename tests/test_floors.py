@@ -30,6 +30,10 @@ BELOW = {
     "quarterturn": {"rotation", "grammars", "sandbox", "vault", "verifiers"},
 }
 
+# An extra may import the core; no room of the core imports an extra, and no extra another one.
+EXTRAS = {path.name: path.parent for path in sorted(ROOT.glob("extras/*/quarterturn_*"))}
+BELOW |= {extra: {*BELOW} for extra in EXTRAS}
+
 # A package -> the modules, or packages with all that is in them, which may import it.
 GATES = {
     "alembic": ("quarterturn.migrations",),
@@ -48,14 +52,14 @@ GATES = {
     "mcp_types": ("sandbox.gateway", "sandbox.kinds.postgres.backend", "sandbox.servers"),
     "numpy": ("rotation.detection",),
     "pkcs11": ("vault.keys.locks.pkcs11_process",),
-    "pyarrow": ("quarterturn.export.parquet",),
+    "pyarrow": ("quarterturn_export.parquet",),
     "pyrage": ("vault.keys.locks.custodians",),
     "rfc8785": ("vault.canonical",),
     "rich": ("quarterturn",),
     "scipy": ("rotation.detection",),
     "shamir_mnemonic": ("vault.keys.locks.custodians",),
     "starlette": ("quarterturn.http", "sandbox.gateway"),
-    "typer": ("quarterturn",),
+    "typer": ("quarterturn", *(f"{extra}.verbs" for extra in EXTRAS)),
     "uvicorn": ("quarterturn.http", "sandbox.gateway.listener", "sandbox.strict_http"),
     "yaml": ("vault.strict_yaml", "quarterturn.http.openapi_document"),
 }
@@ -95,7 +99,7 @@ REMOTE = (
 )
 # Modules of these that parse JSON by other means than the strict reader, and why they may.
 LOOSE_JSON = {
-    "quarterturn.export.harbor_files.solve": "a file beside it; it runs elsewhere, and imports nothing of ours",
+    "quarterturn_export.harbor_files.solve": "a file beside it; it runs elsewhere, and imports nothing of ours",
     "sandbox.claim_judge.loopback_model": "a stand-in for a model, for tests and for trying out",
     "sandbox.judge.judge": "a reader's list of cases, in a process that may die of it",
     "sandbox.judge.message": "a child reads the request that its own runner wrote",
@@ -132,13 +136,18 @@ class Import(NamedTuple):
 
 
 def name_of(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
+    extra = next((folder for folder in EXTRAS.values() if path.is_relative_to(folder)), ROOT)
+    parts = path.relative_to(extra).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def folder_of(room: str) -> Path:
+    return EXTRAS.get(room, ROOT) / room
 
 
 @cache
 def modules() -> dict[str, ast.Module]:
-    found = (path for room in BELOW for path in sorted((ROOT / room).rglob("*.py")))
+    found = (path for room in BELOW for path in sorted(folder_of(room).rglob("*.py")))
     return {name_of(path): ast.parse(path.read_text(encoding="utf-8"), str(path)) for path in found}
 
 
@@ -174,7 +183,7 @@ def package_of(module: str) -> str:
 
 @cache
 def packages() -> frozenset[str]:
-    return frozenset(name_of(path) for room in BELOW for path in (ROOT / room).rglob("__init__.py"))
+    return frozenset(name_of(path) for room in BELOW for path in folder_of(room).rglob("__init__.py"))
 
 
 def circles(edges: set[tuple[str, str]]) -> list[set[str]]:
@@ -219,6 +228,13 @@ def test_imports_run_downhill_only() -> None:
         if is_ours(item) and item.top not in BELOW[item.module.partition(".")[0]] | {item.module.partition(".")[0]}
     ]
     assert not uphill
+
+
+@pytest.mark.slow
+def test_an_extra_imports_public_names_of_the_core_alone() -> None:
+    assert EXTRAS
+    private = [str(item) for item in imports() if item.module.partition(".")[0] in EXTRAS and "._" in item.name]
+    assert not private
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
@@ -305,7 +321,10 @@ def test_only_the_command_line_prints_or_exits() -> None:
 
 def test_imported_packages_are_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    lines = [*project["dependencies"], *(line for extra in project["optional-dependencies"].values() for line in extra)]
+    lines = [*project["dependencies"], *(line for group in project["optional-dependencies"].values() for line in group)]
+    for folder in EXTRAS.values():
+        extra = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        lines += [line for group in extra["optional-dependencies"].values() for line in group]
     declared = {re.split(r"[<>=!~\[; ]", line, maxsplit=1)[0] for line in lines}
     carriers = packages_distributions()
     for item in imports():

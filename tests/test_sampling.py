@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
+from .places import TESTS, name_of, python_files
 from .sampling import sample
 
-TESTS = Path(__file__).parent
-OWN = {"sampling.py", "conftest.py", "test_sampling.py"}
+OWN = {"sampling.py", "test_sampling.py"}
 
 
 def test_every_exhaustive_set_stands_in_the_readme_with_what_every_run_keeps():
     sets = {
-        str(path.relative_to(TESTS))
-        for path in TESTS.rglob("*.py")
+        name_of(path)
+        for path in python_files()
         if path.name not in OWN and any(sign in path.read_text() for sign in ("mark.exhaustive", "sampling import"))
     }
     rows = [line.split("|") for line in (TESTS / "README.md").read_text().splitlines() if line.startswith("| `")]

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import ast
 import time
-from pathlib import Path
 
 import pytest
 
+from .places import name_of, python_files
 from .waits import ALLOWED, waits_in
-
-TESTS = Path(__file__).parent
 
 
 @pytest.mark.slow
 def test_no_test_sleeps_or_gives_a_wait_a_limit_of_its_own():
     found = {
-        f"{path.relative_to(TESTS)}::{function}": f"{path.relative_to(TESTS)}:{line} {function} {what}"
-        for path in sorted(TESTS.rglob("*.py"))
+        f"{name_of(path)}::{function}": f"{name_of(path)}:{line} {function} {what}"
+        for path in python_files()
         for function, line, what in waits_in(ast.parse(path.read_text(encoding="utf-8")))
     }
     excess = [said for place, said in found.items() if place not in ALLOWED]

@@ -20,11 +20,12 @@ import typer
 import typer.main
 
 from quarterturn import foreign_packages
-from quarterturn.cli.auditing import access, audit, export, measure, plumb, ratings
+from quarterturn.cli.auditing import access, audit, measure, plumb, ratings
 from quarterturn.cli.daily import approval, display_name, grammar, leaderboard, month, server, submit, task, watch
 from quarterturn.cli.daily import run as run_verb
 from quarterturn.cli.setup import backup, benchmark_set, home, judge, keys, model, service, token
 from quarterturn.cli.terminal.exits import BUG, EXITS, INTERRUPTED, OK, exit_code
+from quarterturn.cli.terminal.extra_verbs import EXPORT, VERBS
 from quarterturn.cli.terminal.output import printable
 from quarterturn.cli.terminal.secrets import take_secrets
 from quarterturn.cli.terminal.verb_groups import GroupedVerbs
@@ -57,7 +58,7 @@ GROUPS = {
     "Submitting": (submit, display_name, measure, ratings),
     "Daily work": (month, run_verb, task, approval, grammar, leaderboard, watch),
     "Set-up": (home, benchmark_set, keys, server, service, token, model, judge, backup),
-    "Audit": (audit, access, export),
+    "Audit": (audit, access, EXPORT),
     "Plumbing": (plumb,),
 }
 for title, modules in GROUPS.items():
@@ -113,6 +114,13 @@ def run(arguments: Sequence[str]) -> int:
 def tree() -> Any:
     """Give the verbs in their groups, as click's commands; made once in a process, for that takes 0.1 s."""
     return typer.main.get_command(app)
+
+
+def whole_tree() -> Any:
+    """Return the same with the verbs of all extras loaded, for the reference and for tests."""
+    for name in VERBS:
+        tree().get_command(typer.Context(tree()), name)
+    return tree()
 
 
 def _stand_in() -> None:

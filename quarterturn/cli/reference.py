@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-import typer.main
-
-from quarterturn.cli import NAME, app
+from quarterturn.cli import NAME, whole_tree
 from quarterturn.cli.terminal.exits import BUG, EXITS, INTERRUPTED, OK
 from quarterturn.cli.terminal.verb_groups import group_of
 
@@ -44,8 +42,7 @@ internal error; it may quote a task.
 def page() -> str:
     """Write the page."""
     exits = "".join(f"| {code} | {meaning} |\n" for code, meaning in sorted(MEANINGS.items()))
-    command: Any = typer.main.get_command(app)
-    return HEAD + exits + "\n" + "\n".join(_groups(command)).rstrip() + "\n"
+    return HEAD + exits + "\n" + "\n".join(_groups(whole_tree())).rstrip() + "\n"
 
 
 def _groups(command: Any) -> Iterator[str]:

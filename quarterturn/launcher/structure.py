@@ -16,7 +16,8 @@ MOST_MODULES = 15
 
 def report(root: Path) -> list[str]:
     """Give the report as lines, empty where there is nothing to say."""
-    modules = [path for room in ROOMS for path in sorted((root / room).rglob("*.py")) if path.stem != "__init__"]
+    places = [*(root / room for room in ROOMS), *sorted(root.glob("extras/*/quarterturn_*"))]
+    modules = [path for place in places for path in sorted(place.rglob("*.py")) if path.stem != "__init__"]
     return [*_large(root, modules), *_repeated(root, modules)]
 
 

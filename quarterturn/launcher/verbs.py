@@ -43,7 +43,8 @@ WORKERS = ("-n", "2", "--dist", "worksteal")  # as many as the smallest machine 
 USAGE = """\
 usage: ./run VERB [arguments]
 
-  setup          install everything into .venv; safe to repeat
+  setup          install everything into .venv; safe to repeat; with --core none of the extras, which are
+                 verbs that a benchmark month does not need
   demo [...]     set up, then run the demo: one benchmark month (./run demo --help)
   test [...]     set up, and run the tests that need nothing but bubblewrap: of all rooms, of one
                  (./run test vault), or what depends on the changes since a commit (--changed [COMMIT]);
@@ -80,9 +81,11 @@ def usage(_arguments: Sequence[str]) -> int:
 
 
 def setup(arguments: Sequence[str]) -> int:
-    """Install everything that the demo needs."""
-    _nothing_after("setup", arguments)
-    prepare()
+    """Install everything that the demo needs, and the extras unless `--core` is given."""
+    if set(arguments) - {"--core"}:
+        message = f"./run setup takes nothing but --core, but was given {' '.join(arguments)!r}"
+        raise Stop(message, MALFORMED)
+    prepare(extras="--core" not in arguments)
     say("ready: .venv/bin/quarterturn")
     return 0
 
@@ -191,7 +194,7 @@ def _play(installer: Installer, words: Sequence[str]) -> int:
 
 
 def for_pytest(arguments: Sequence[str]) -> list[str]:
-    """Give pytest's words: a room's name becomes its folder, and `--changed COMMIT` one word."""
+    """Give pytest's words: the name of a room or an extra becomes its folder, and `--changed COMMIT` one word."""
     words: list[str] = []
     left = list(arguments)
     while left:
@@ -205,9 +208,9 @@ def for_pytest(arguments: Sequence[str]) -> list[str]:
 
 
 def _folder_of(word: str) -> str | None:
-    folder = Path(TESTS, word)
-    if word.isidentifier() and (ROOT / folder).is_dir():
-        return str(folder)
+    folders = (Path(TESTS, word), Path("extras", word, TESTS))
+    if word.isidentifier() and (there := [folder for folder in folders if (ROOT / folder).is_dir()]):
+        return str(there[0])
     return word if (ROOT / word.partition("::")[0]).exists() else None
 
 
@@ -249,17 +252,20 @@ def _installer() -> Installer:
     return installer
 
 
-def prepare(*, tests: bool = False, databases: bool = True, references: bool = False) -> Installer:
+def prepare(
+    *, tests: bool = False, databases: bool = True, references: bool = False, extras: bool | None = None
+) -> Installer:
     """Install what is missing of `.venv`.
 
     Args:
         tests: also the packages that every test needs.
         databases: also Debian's servers.
         references: also what others wrote that tests compare with.
+        extras: also the extras; None for what the last set-up had.
     """
     with _alone():
         installer = _installer()
-        installer.product(tests=tests)
+        installer.product(tests=tests, extras=extras)
         for source in sorted(ROOT.glob(WORLD_LOCKS)):
             installer.environment(f"world/python/{source.parent.name}", source)
         installer.environment("agents", ROOT / AGENT_LOCK)

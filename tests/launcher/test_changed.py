@@ -13,8 +13,11 @@ FILES = {
     "sandbox/place.py": "",
     "sandbox/servers/git/start.py": "OPTIONS = 'start.json'\n",
     "quarterturn/cli/__init__.py": "from quarterturn.cli import month\n",
-    "quarterturn/cli/month.py": "import vault.store\n",
-    "tests/conftest.py": "import vault.migrations\n@pytest.fixture(scope='session')\ndef migrated(): ...\n",
+    "quarterturn/cli/month.py": "import vault.store\nfrom quarterturn.cli.terminal import extra_verbs\n",
+    "conftest.py": "import vault.migrations\n@pytest.fixture(scope='session')\ndef migrated(): ...\n",
+    "extras/export/quarterturn_export/harbor.py": "",
+    "extras/export/tests/test_harbor.py": "from quarterturn_export import harbor\n",
+    "quarterturn/cli/terminal/extra_verbs.py": "",
     "tests/vault/conftest.py": "from ..builders import task\n@pytest.fixture\ndef home(tmp_path): ...\n",
     "tests/builders.py": "",
     "tests/vault/test_store.py": "from vault.store import look\ndef test_look(home): ...\n",
@@ -34,6 +37,7 @@ ALL = {path for path in FILES if "/test_" in path}
         (["vault/store.py"], {"store", "demo"}),
         (["vault/gone.py"], set()),
         (["quarterturn/cli/month.py"], {"demo"}),
+        (["extras/export/quarterturn_export/harbor.py"], {"demo", "harbor"}),
         (["sandbox/place.py"], {"place"}),
         (["sandbox/servers/git/start.json"], {"git"}),
         (["vault/migrations.py"], {"db"}),
@@ -51,7 +55,7 @@ def test_dependents_of_a_change_are_selected(changed: list[str], names: set[str]
     assert {path.rpartition("/test_")[2].removesuffix(".py") for path in selected} == names
 
 
-@pytest.mark.parametrize("path", ["pyproject.toml", "requirements/tests.txt", "tests/conftest.py"])
+@pytest.mark.parametrize("path", ["pyproject.toml", "requirements/tests.txt", "conftest.py"])
 def test_a_change_of_the_project_file_selects_everything(path: str) -> None:
     assert affected([path], FILES) >= ALL
 

@@ -67,10 +67,10 @@ def installer_of(root: Path) -> Installer:
     return Installer(root, environ, pip_settings.read(environ))
 
 
-def set_up(root: Path, *, tests: bool = False) -> Installer:
+def set_up(root: Path, *, tests: bool = False, extras: bool | None = None) -> Installer:
     installer = installer_of(root)
     installer.make()
-    installer.product(tests=tests)
+    installer.product(tests=tests, extras=extras)
     installer.environment("agents", root / "agents.txt")
     return installer
 
@@ -102,6 +102,17 @@ def test_test_requirements_stay_when_the_product_is_set_up_again(checkout: Path)
     (checkout / "pyproject.toml").write_text(PROJECT + 'description = "changed"\n')
     set_up(checkout)
     assert has(installer.python, "stapler", "hammer", "backend")
+
+
+def test_extras_are_installed_unless_the_core_alone_was_asked_for_last(checkout: Path) -> None:
+    extra = checkout / "extras" / "attic"
+    extra.mkdir(parents=True)
+    for name, text in (("backend.py", BACKEND), ("pyproject.toml", PROJECT), ("shelf.py", "")):
+        (extra / name).write_text(text.replace("house", "attic"))
+    python = set_up(checkout, extras=False).python
+    for extras, tests, there in ((None, False, False), (True, False, True), (False, False, False), (None, True, True)):
+        set_up(checkout, tests=tests, extras=extras)
+        assert (has(python, "backend"), has(python, "shelf")) == (True, there)
 
 
 def test_a_lock_that_changed_is_installed_and_what_left_it_is_taken_away(checkout: Path, wheelhouse: Any) -> None:

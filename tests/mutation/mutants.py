@@ -42,7 +42,8 @@ class Mutant:
 
     def arguments(self, stage: str) -> list[str]:
         """Give what pytest is asked to run at a stage."""
-        paths = {"named": self.tests, "given": self.tests, "suite": ("tests",)}.get(stage, (f"tests/{self.package}",))
+        package = (f"tests/{self.package}",)
+        paths = {"named": self.tests, "given": self.tests, "suite": ("tests", "extras")}.get(stage, package)
         return [*paths, *SELECTED[stage]]
 
 

@@ -36,6 +36,7 @@ import pytest
 from mutants import ROOT, Mutant, read_list
 
 PACKAGES = ("vault", "verifiers", "sandbox", "rotation", "quarterturn")
+SUITE = ("tests", "conftest.py", "extras/export/tests")
 STAGES = ("named", "quick", "package", "suite")
 LIMITS = {"named": 600.0, "given": 7200.0, "quick": 1800.0, "package": 7200.0, "suite": 6 * 3600.0}
 """Seconds for one run of pytest; one that never ends counts as found."""
@@ -76,8 +77,8 @@ class Copy:
         git = ["git", "-C", str(self.folder)]
         commands = [["git", "clone", "--quiet", "--shared", str(ROOT), str(self.folder)]]
         if suite:
-            commands.append([*git, "rm", "-r", "--quiet", "tests"])
-            commands.append([*git, "checkout", "--quiet", suite, "--", "tests", "pyproject.toml"])
+            commands.append([*git, "rm", "-r", "--quiet", *SUITE])
+            commands.append([*git, "checkout", "--quiet", suite, "--", *SUITE, "pyproject.toml"])
         for command in commands:
             subprocess.run(command, check=True)
         by_hash = ["-m", "compileall", "-q", "--invalidation-mode", "checked-hash", *PACKAGES, "grammars"]
@@ -127,9 +128,10 @@ def _pytest(folder: Path, log: Path, arguments: Sequence[str]) -> None:
     written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(written, 1)
     os.dup2(written, 2)
-    os.environ |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    places = [str(place) for place in (folder, *sorted(folder.glob("extras/*")))]
+    os.environ |= {"PYTHONPATH": os.pathsep.join(places), "PYTHONDONTWRITEBYTECODE": "1"}
     sys.dont_write_bytecode = True
-    sys.path[0] = str(folder)
+    sys.path[:1] = places
     for package in PACKAGES:
         found = importlib.util.find_spec(package)
         if package in sys.modules or found is None or not str(found.origin).startswith(str(folder)):

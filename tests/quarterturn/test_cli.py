@@ -13,7 +13,7 @@ import pytest
 import typer.main
 
 from quarterturn import cli, errors
-from quarterturn.cli import app
+from quarterturn.cli import whole_tree
 from quarterturn.cli.terminal import output
 from quarterturn.cli.terminal.exits import EXITS, exit_code
 
@@ -38,7 +38,7 @@ def verbs() -> Iterator[tuple[str, ...]]:
         for name, below in getattr(command, "commands", {}).items():
             yield from walk(below, (*words, name))
 
-    yield from walk(typer.main.get_command(app), ())
+    yield from walk(whole_tree(), ())
 
 
 @pytest.mark.slow

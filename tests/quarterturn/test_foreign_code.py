@@ -39,13 +39,14 @@ STARTERS = {
     "sandbox/kinds/": "backends and servers, inside a world",
     "sandbox/model_gateway/": "the model process, ours",
     "sandbox/servers/manifest_reference.py": "names of modules of ours",
+    "quarterturn/cli/terminal/extra_verbs.py": "extras of ours, which are named here and lie where ours do",
     "quarterturn/cli/terminal/secrets.py": "libc alone",
-    "quarterturn/export/world_server.py": "the relay, ours",
     "quarterturn/findings/case_file_scan.py": "processes of ours, for numbers",
     "quarterturn/launcher/": "uv, npm, docker and the product itself",
     "quarterturn/measures/process.py": "the process that measures, ours",
     "quarterturn/migrations/": "migrations of ours",
     "quarterturn/pages/templates.py": "templates of ours",
+    "quarterturn/runs/world_server.py": "the relay, ours",
 }
 """What may start a program, load a library or run a text, and what that is."""
 
@@ -83,7 +84,8 @@ def test_each_row_of_the_table_names_a_test_that_exists(row):
 
 
 def test_nothing_else_starts_a_program_loads_a_library_or_runs_a_text():
-    starters = {path for room in ROOMS for path in (ROOT / room).rglob("*.py") if starts_something(path)}
+    places = [*(ROOT / room for room in ROOMS), *ROOT.glob("extras/*/quarterturn_*")]
+    starters = {path for place in places for path in place.rglob("*.py") if starts_something(path)}
     names = {path.relative_to(ROOT).as_posix() for path in starters}
     assert {name for name in names if not name.startswith(tuple(STARTERS))} == set()
     assert {start for start in STARTERS if not any(name.startswith(start) for name in names)} == set()

@@ -21,6 +21,7 @@ LIBRARIES = {"cel", "httpx2", "mcp", "numpy", "prompt_toolkit", "rich"}
 
 MOST = {  # modules outside of the standard library, which has others in each version of Python
     "--version": 95,
+    "--help": 150,
     "leaderboard --help": 150,
     "server list": 310,
     "turn status --home": 465,
@@ -37,5 +38,6 @@ def test_a_verb_loads_no_more_modules_than_it_needs(verb, live):
     code, loaded = json.loads(done.stdout)
     assert code == 0, done.stderr
     assert len(loaded) <= MOST[verb]
+    assert not [name for name in loaded if name.startswith("quarterturn_")], "an extra is loaded by its own verbs alone"
     assert ("sqlalchemy" in loaded) == (live in words)
     assert not LIBRARIES & set(loaded)

@@ -75,7 +75,7 @@ def test_a_package_page_is_short_and_names_each_subpackage_and_nothing_that_is_n
 @cache
 def _python_files() -> tuple[str, ...]:
     """Give every Python file of the repository, by its path."""
-    tops = (ROOT / top for top in (*PACKAGES, "bench", "docs", "examples", "freezing", "tests"))
+    tops = (ROOT / top for top in (*PACKAGES, "bench", "docs", "examples", "extras", "freezing", "tests"))
     return tuple(path.relative_to(ROOT).as_posix() for top in tops for path in top.rglob("*.py"))
 
 

@@ -79,7 +79,7 @@ def world(
     """Serve a public task's MCP servers until the file `finish` is there, then write the state that was left."""
     from quarterturn.boxes import choose_box
     from quarterturn.errors import NotFound
-    from quarterturn.export import world_server
+    from quarterturn.runs import world_server
     from vault.files import make_folder
     from vault.task.document import Task
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from typer.core import TyperGroup
 
+from quarterturn.cli.terminal.extra_verbs import VERBS, NotLoaded
+
 
 class GroupedVerbs(TyperGroup):
     """Command group that lists its verbs under the `rich_help_panel` of each, in the order of registration."""
@@ -21,6 +23,18 @@ class GroupedVerbs(TyperGroup):
         for title, rows in sections.items():
             with formatter.section(title):
                 formatter.write_dl(rows)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the verbs that are installed."""
+        return [name for name in super().list_commands(ctx) if name not in VERBS or VERBS[name].entry_point()]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a verb, or None; one of an extra is loaded, unless a shell completes what is not installed."""
+        command: Any = super().get_command(ctx, cmd_name)
+        if isinstance(command, NotLoaded) and (not ctx.resilient_parsing or VERBS[cmd_name].entry_point()):
+            panel, command = command.rich_help_panel, VERBS[cmd_name].load()
+            command.rich_help_panel, self.commands[cmd_name] = panel, command
+        return command
 
 
 def group_of(command: Any) -> str:

@@ -1,4 +1,4 @@
-"""Parquet files of an export, by `pyarrow`, which the extra `export` installs."""
+"""Parquet files of an export, by `pyarrow`, which `quarterturn-export[parquet]` names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from quarterturn.errors import Unavailable
-from quarterturn.export.columns import Table
+from quarterturn_export.columns import Table
 
 PACKAGE = "pyarrow>=26"
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from quarterturn.boxes import bwrap
-from quarterturn.export import harbor, world_server
 from quarterturn.public_records import sources
+from quarterturn.runs import world_server
+from quarterturn_export import harbor
 from rotation.generation import shipped_dev_sets
 from rotation.month.sets import DEMO
+from tests.patience import PATIENCE, until
 from vault.task.document import Task
-
-from ...patience import PATIENCE, until
 
 pytestmark = [pytest.mark.box, pytest.mark.full]
 

@@ -62,9 +62,9 @@ def hugging_face(
     as_json: Json = False,
 ) -> None:
     """Write a Hugging Face dataset: JSON Lines, Parquet, a dataset card, and Croissant 1.1 metadata."""
-    from quarterturn.export import hugging_face as writer
-    from quarterturn.export import parquet
     from quarterturn.wall_clock import now
+    from quarterturn_export import hugging_face as writer
+    from quarterturn_export import parquet
 
     parquet.require()
     records = _records(source, out_folder, key, policy, accept, dev_of, license_name, home)
@@ -85,8 +85,8 @@ def inspect_logs(
 ) -> None:
     """Write each run as a log of Inspect (.eval): a sample for each task, with its calls and its score."""
     from quarterturn.cli.terminal.version import version
-    from quarterturn.export import inspect_log as writer
     from quarterturn.wall_clock import now
+    from quarterturn_export import inspect_log as writer
 
     if source == "dev":
         raise Malformed("a dev set has no run: play one with `quarterturn run --out FILE.json`, and export that file")
@@ -106,7 +106,7 @@ def harbor_tasks(
     as_json: Json = False,
 ) -> None:
     """Write each task as a folder for Harbor: its world as an MCP server beside the agent, and a verifier."""
-    from quarterturn.export import harbor as writer
+    from quarterturn_export import harbor as writer
 
     records = _records(source, out_folder, key, policy, accept, dev_of, license_name, home)
     _write(out_folder, writer.files(records), records, as_json=as_json)
@@ -125,8 +125,8 @@ def _records(
     """Read a source, after the place for the export was looked at."""
     from dataclasses import replace
 
-    from quarterturn.export import folder
     from quarterturn.public_records.sources import kind_of
+    from quarterturn_export import folder
 
     if license_name is not None and not _SPDX.fullmatch(license_name):
         raise Malformed(f"--license {license_name[:80]!r} is no SPDX identifier in lower case, such as cc-by-4.0")
@@ -137,7 +137,7 @@ def _records(
 
 
 def _write(out_folder: Path, files: dict[str, bytes], records: PublicRecords, *, as_json: bool) -> None:
-    from quarterturn.export import folder
+    from quarterturn_export import folder
 
     folder.write(out_folder, files)
     data = {"folder": str(out_folder), "tasks": len(records.tasks), "runs": len(records.runs), "files": sorted(files)}

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from quarterturn.export import croissant
-from quarterturn.export.columns import Table, json_lines, tables
-from quarterturn.export.parquet import parquet
 from quarterturn.public_records.records import PublicRecords
+from quarterturn_export import croissant
+from quarterturn_export.columns import Table, json_lines, tables
+from quarterturn_export.parquet import parquet
 
 CARD = "README.md"
 METADATA = "croissant.json"

@@ -23,12 +23,11 @@ from hypothesis import settings
 from quarterturn import migrations
 from quarterturn.launcher.verbs import QUICK
 from sandbox.isolation import machine_lock
+from tests import accounting, changed, limits, needs, places, sizes
+from tests.postgres import Server
+from tests.waits import ALLOWED
 from vault import core_dumps
 from vault.database import open_engine
-
-from . import accounting, changed, limits, needs, sizes
-from .postgres import Server
-from .waits import ALLOWED
 
 settings.register_profile(  # two cores are shared by many tests: time says nothing; what failed once fails again
     "house", deadline=None, derandomize=True, database=None
@@ -62,14 +61,14 @@ def _numeric(host: str) -> str:
 socket.socket.connect = _connect_here  # type: ignore[method-assign, assignment]
 
 
-TESTS = Path(__file__).parent
 _sleep = time.sleep
 
 
 def _sleep_if_allowed(seconds: float) -> None:
     code = sys._getframe(1).f_code
     file = Path(code.co_filename)
-    if file.is_relative_to(TESTS) and f"{file.relative_to(TESTS)}::{code.co_name}" not in ALLOWED:
+    tested = any(file.is_relative_to(folder) for folder in (places.TESTS, *places.extras().values()))
+    if tested and f"{places.name_of(file)}::{code.co_name}" not in ALLOWED:
         pytest.fail(f"{file.name} sleeps; wait for an event, or poll with tests/patience.py")
     _sleep(seconds)
 

@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from freezing import exports
-from quarterturn.export import folder, hugging_face, inspect_log
-
-from ...patience import PATIENCE
+from quarterturn_export import folder, hugging_face, inspect_log
+from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.slow, pytest.mark.exhaustive, pytest.mark.needs("consumers")]
 

@@ -10,8 +10,8 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from quarterturn.export.columns import Column, Table
 from quarterturn.public_records.records import PublicRecords
+from quarterturn_export.columns import Column, Table
 
 VERSION = "http://mlcommons.org/croissant/1.1"
 _PROPERTIES = (

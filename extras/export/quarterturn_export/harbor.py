@@ -141,7 +141,7 @@ def _json(value: Any) -> bytes:
 
 
 def _resource(name: str) -> bytes:
-    return resources("quarterturn.export").joinpath("harbor_files", name).read_bytes()
+    return resources("quarterturn_export").joinpath("harbor_files", name).read_bytes()
 
 
 def _card(records: PublicRecords) -> Sequence[str]:
@@ -161,7 +161,7 @@ def _card(records: PublicRecords) -> Sequence[str]:
         "Each folder is a task. Its world and its verifier need the image `quarterturn-harbor`; build it once, in a",
         "checkout of Quarterturn:",
         "",
-        "    git archive HEAD | docker build -f quarterturn/export/harbor_files/Dockerfile -t quarterturn-harbor -",
+        "    git archive HEAD | docker build -f extras/export/Dockerfile -t quarterturn-harbor -",
         f"    harbor run --path {records.tasks[0].task.id} --agent oracle",
         "",
         "The oracle, which plays the reference solution, gets reward 1; an agent that does nothing gets 0.",

@@ -17,19 +17,18 @@ import yaml
 from pyarrow import parquet
 
 from freezing import exports
-from quarterturn.export import folder, harbor, inspect_log
 from quarterturn.public_records import sources
 from quarterturn.runs.dev_runs import DevRun
+from quarterturn_export import folder, harbor, inspect_log
 from rotation.generation import shipped_dev_sets
 from rotation.month.sets import DEMO
 from sandbox.images.build import IMAGES
 from sandbox.results.outcome import TaskRun
 from sandbox.transcript import CallRecord, Transcript
+from tests.rotation.month.test_set_file import OWN, of
 from vault.commitment import opens
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
-
-from ...rotation.month.test_set_file import OWN, of
 
 RELEASE = exports.EXAMPLE / "Historical-2025-12"
 KEY = exports.EXAMPLE / "log.vkey"
