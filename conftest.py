@@ -32,6 +32,7 @@ from vault.database import open_engine
 settings.register_profile(  # two cores are shared by many tests: time says nothing; what failed once fails again
     "house", deadline=None, derandomize=True, database=None
 )
+settings.register_profile("small", settings.get_profile("house"), max_examples=25)  # of 100, the first of the same
 settings.load_profile("house")
 
 for _name in [name for name in os.environ if name.startswith("QUARTERTURN_")]:
@@ -89,6 +90,8 @@ def pytest_configure(config: pytest.Config) -> None:
     changed.begin(config)
     limits.begin(config)
     sizes.begin(config)  # before what is missing: of what is left out nothing can be
+    if not sizes.plays_all(config) and not sizes.named_paths(config):
+        settings.load_profile("small")  # before the tests' modules are imported, which take the profile of that moment
     config.pluginmanager.register(needs.NotRun(config), "needs")
     config.addinivalue_line("markers", "needs(name, ...): what it cannot run without; the names are in tests/needs.py")
     config.addinivalue_line("markers", "exhaustive: runs with --exhaustive only; a sample of its set always runs")

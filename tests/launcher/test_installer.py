@@ -123,6 +123,7 @@ def test_a_lock_that_changed_is_installed_and_what_left_it_is_taken_away(checkou
     assert not has(installer.python, "stapler")
 
 
+@pytest.mark.full
 def test_a_half_made_environment_is_made_again(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (checkout / ".venv" / "bin").mkdir(parents=True)
     (checkout / ".venv" / "bin" / "python").symlink_to("/nowhere/python3")
@@ -131,6 +132,7 @@ def test_a_half_made_environment_is_made_again(checkout: Path, capsys: pytest.Ca
     assert has(installer.python, "stapler")
 
 
+@pytest.mark.full
 def test_an_environment_that_somebody_else_made_is_installed_on_top_of(checkout: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", checkout / ".venv"], check=True)
     theirs = next((checkout / ".venv").glob("lib/python*/site-packages")) / "theirs-1.0.dist-info"
@@ -141,6 +143,7 @@ def test_an_environment_that_somebody_else_made_is_installed_on_top_of(checkout:
     assert theirs.exists()
 
 
+@pytest.mark.full
 def test_a_checkout_that_was_moved_is_set_up_anew(checkout: Path) -> None:
     set_up(checkout)
     moved = checkout.rename(checkout.parent / "elsewhere")
@@ -167,6 +170,7 @@ def test_a_wheel_that_is_not_the_locked_one_is_not_installed(checkout: Path, whe
     assert not has(checkout / ".venv/agents/bin/python", "paperclip")
 
 
+@pytest.mark.full
 def test_environments_of_worlds_come_compiled(checkout: Path) -> None:
     set_up(checkout)
     assert list((checkout / ".venv/agents").rglob("paperclip.*.pyc"))

@@ -93,6 +93,7 @@ def test_a_bench_that_there_is_none_of_is_refused_in_one_sentence():
     assert done.stdout == ""
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_small_run_prints_one_object_of_ratios():
     done = bench("--json", "--rounds", "1", "control", "sealing", "predicates")

@@ -220,6 +220,7 @@ def test_the_guide_to_the_service_works_line_by_line(tmp_path, say, monkeypatch,
                 pass
 
 
+@pytest.mark.full
 @pytest.mark.box
 @pytest.mark.slow
 def test_the_draft_in_the_guide_to_tasks_is_tried_imported_and_tried_again(say, home, tmp_path, monkeypatch):
@@ -237,6 +238,7 @@ def test_the_draft_in_the_guide_to_tasks_is_tried_imported_and_tried_again(say, 
     assert "added         file report/open.txt" in said[4].out
 
 
+@pytest.mark.full
 @pytest.mark.box
 @pytest.mark.slow
 def test_the_guide_to_exports_works_line_by_line(tmp_path, say, monkeypatch):

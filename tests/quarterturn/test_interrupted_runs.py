@@ -133,6 +133,7 @@ def test_an_internal_error_is_resumed_and_refunds_nobody(house, played, clock, m
     assert found["true finished"] + found["false worker-lost"] == house.spec.size
 
 
+@pytest.mark.full
 def test_a_run_that_fails_each_time_is_given_up_charged_and_closed_by_the_turn(house, played, clock, monkeypatch):
     def fails(_run):
         raise ValueError("a word of a task")

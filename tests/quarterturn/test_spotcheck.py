@@ -16,6 +16,7 @@ NULL = Path(__file__).parents[2] / "examples" / "agents" / "null" / "agent.py"
 pytestmark = [pytest.mark.box, pytest.mark.slow]
 
 
+@pytest.mark.full
 def test_a_worker_that_lies_is_found_at_the_turn_and_named_to_maintainers_alone(playable, say, monkeypatch):
     monkeypatch.setattr("vault.ledger.statements.spot_check.ONE_IN", 1)
     real, lied = RunTasks.record, []

@@ -72,6 +72,7 @@ def test_a_package_without_its_checkout_knows_its_version(monkeypatch, tmp_path)
     assert version() == installed
 
 
+@pytest.mark.full
 def test_bash_completes_verbs_options_and_choices():
     for line, expected in (
         ("quarterturn task re", {"review"}),

@@ -352,6 +352,7 @@ def test_a_call_that_eats_the_worlds_memory_is_a_fail(box, tmp_path):
     assert outcomes(outcome) == (["unclear: server-lost"], False)
 
 
+@pytest.mark.full
 @pytest.mark.box
 @pytest.mark.slow
 def test_a_full_disk_is_an_error_that_the_agent_sees_and_no_failure(box, tmp_path):

@@ -106,6 +106,7 @@ def subject(home: Path, say) -> str:
     ]
 
 
+@pytest.mark.full
 def test_an_accusation_is_published_and_anybody_checks_it(home, say, evidence, tmp_path):
     task, file = subject(home, say), tmp_path / "evidence.json"
     refused = evidence(1, "--run", 1, "--out", file, code=4)

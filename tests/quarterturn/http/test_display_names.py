@@ -145,6 +145,7 @@ def test_an_account_has_so_many_names_and_no_more(named, problem):
     assert choose(named, "Falcon a").status_code == 200
 
 
+@pytest.mark.full
 def test_past_months_show_the_name_of_today(live, templates, serve):
     with serve(turned_from(live, templates)) as turned:
         turned.account("ada")

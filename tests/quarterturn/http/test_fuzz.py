@@ -48,6 +48,7 @@ REVOKE = "DELETE /admin/tokens/{number}"
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.full
 def test_no_request_is_answered_with_anything_that_is_not_described(live, serve):
     with serve(live, limits={"requests_per_minute": 10**9}) as site:
         schema = schemathesis.openapi.from_asgi("/openapi.json", site.client.app)

@@ -108,6 +108,7 @@ def test_whatever_decides_a_verdict_changes_a_digest(home, model, named):
     assert first.digest != second.digest
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_judge_is_checked_and_a_set_then_names_it(home, model, say, named):
     house = named(home, model)

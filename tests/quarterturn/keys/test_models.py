@@ -144,6 +144,7 @@ class Quiet:
         return nullcontext(lambda steps: None)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_run_with_a_model_has_its_own_track_and_shows_its_tasks_to_an_upstream(live):
     with live.joinpath("quarterturn.toml").open("a") as file:

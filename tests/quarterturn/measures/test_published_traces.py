@@ -58,6 +58,7 @@ def first_call(tasks):
     return tasks[0]["run"]["transcript"]["calls"][0]
 
 
+@pytest.mark.full
 def test_published_calls_are_what_the_log_bound_and_are_measured_in_their_variant(say, published, tmp_path):
     release, key, file = published
     said = say("measure", release, "--key", key, "--trace", file, "--html", tmp_path / "trace.html", "--json")

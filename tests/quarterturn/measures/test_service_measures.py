@@ -94,6 +94,7 @@ def test_the_field_is_the_median_of_what_other_parties_have_published(site):
     assert field.beside("ada") is None
 
 
+@pytest.mark.full
 def test_an_owner_sees_the_field_beside_the_own_profile(site, monkeypatch):
     monkeypatch.setattr(dev_runs, "dev", play_two)
     names = ("ada", "bob", "cem", "dia")

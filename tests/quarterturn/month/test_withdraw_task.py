@@ -218,6 +218,7 @@ def one_broken(few, copy):
     house.close()
 
 
+@pytest.mark.full
 def test_only_what_execution_shows_to_be_broken_stops_to_count_and_the_release_shows_it(
     one_broken, say, tmp_path, monkeypatch
 ):

@@ -67,6 +67,7 @@ def begin(opened, home, model):
     return house
 
 
+@pytest.mark.full
 def test_a_judged_run_is_bound_counted_as_shown_and_judged_again_without_its_model(opened, home, monkeypatch):
     monkeypatch.setattr("vault.ledger.statements.spot_check.ONE_IN", 1)
     box, agent = in_memory(answers)

@@ -71,6 +71,7 @@ def test_a_lock_that_asks_for_a_source_distribution_is_refused_and_builds_nothin
     assert "requirements.txt, line 1" in added.err
 
 
+@pytest.mark.full
 def test_an_npm_packages_install_script_does_not_run(say, home, tmp_path, registry, canary):
     registry.put("mcp-board", "1.0.0", scripts={"preinstall": f"touch {canary}", "prepare": f"touch {canary}"})
     board = board_of(tmp_path)

@@ -64,6 +64,7 @@ def test_an_agent_behind_the_wall_passes_a_task_of_an_added_server(tmp_path, say
         assert say("task", "try", file, "--agent", agent, "--box", "bwrap", "--home", home).code == code
 
 
+@pytest.mark.full
 def test_a_frozen_server_leaves_the_same_whole_state_each_time(tmp_path, say, home, notebook):
     with (notebook / "server.yaml").open("a") as manifest:
         manifest.write('freeze: {clock: "2026-03-02T09:00:00Z", ids: true}\n')

@@ -93,6 +93,7 @@ def fill(house, grammars, wanted, prover=None, workers=2, *, seed=SEED, around=N
         return supply.fill(wanted, seed, author="ada", around=around or TaskIndex(), **more)
 
 
+@pytest.mark.full
 def test_a_seed_gives_the_same_tasks_however_many_workers_prove_them(house, grammars, tmp_path):
     tallies = []
     for workers in (1, 4):
@@ -330,6 +331,7 @@ def test_the_dev_set_is_the_same_for_everybody(grammars):
     assert len({draft.skeleton for draft in drawn}) == len(drawn)
 
 
+@pytest.mark.full
 def test_everybody_knows_the_dev_tasks_of_every_set_that_can_be_drawn(grammars):
     known = {draft.id for draft in shipped_dev_sets.public()}
     assert known == {draft.id for spec in SETS.values() for draft in dev_sets.draw(grammars, spec)}

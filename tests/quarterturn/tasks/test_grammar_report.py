@@ -38,6 +38,7 @@ def mine(tmp_path):
     return folder
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("chosen", "least"),
@@ -74,6 +75,7 @@ def test_used_skeletons_of_a_home_are_counted(home, monkeypatch):
     house.close()
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_what_the_free_values_of_a_template_lack_is_said_below_the_table_and_in_json(say, tmp_path):
     source = some("sqlite", tmp_path / "some", "set-right")
@@ -98,6 +100,7 @@ def replace(file: Path, text: str) -> None:
     new.replace(file)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_watched_grammar_is_checked_again_when_a_file_changes(tmp_path):
     mine = some("sqlite", tmp_path / "mine", "ask")

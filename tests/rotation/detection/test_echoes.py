@@ -128,6 +128,7 @@ def test_a_p_value_allows_for_four_tests_and_for_the_months_that_a_match_counts_
     assert result.p_value == pytest.approx(6 / 512)
 
 
+@pytest.mark.full
 def test_with_the_others_values_drawn_again_even_a_leaker_is_like_everybody():
     world, p_values = EchoWorld(known=0.2, repeated=0.3, months=2, manners=HONEST, stray=60), []
     assert echoes(play(world, 0), 2)["s00"].p_value <= CLEAR

@@ -22,6 +22,7 @@ def variances(world: World) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]
     return np.mean([(model.lasting, model.passing) for model in models], axis=0)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_leanings_to_servers_and_families_are_told_apart():
     (servers, families), _ = variances(LEANING)

@@ -170,6 +170,7 @@ def test_a_task_in_the_reserve_keeps_its_seed_closed_until_it_is_withdrawn(spare
     assert opened_sets(home) == due(home)
 
 
+@pytest.mark.full
 def test_a_task_of_the_reserve_that_enters_later_keeps_its_seed_closed_until_it_retires(spare_home):
     home, spare = spare_home
     supply(home, but=SPARED)

@@ -49,6 +49,7 @@ def test_a_cohort_retires_each_period_and_each_release_is_proved(tmp_path, cohor
     home.engine.dispose()
 
 
+@pytest.mark.full
 def test_months_without_a_retirement_are_months_of_their_own(tmp_path):
     home = benchmark(tmp_path, 3, 2)
     unserved, spare = home.open(), home.vault.records(TaskState.REVIEWED)[0].id

@@ -302,6 +302,7 @@ def test_the_next_draw_is_committed_a_turn_ahead(begun_home):
     assert seed.hex() not in json.dumps([s.predicate for s in leaves(begun_home)])
 
 
+@pytest.mark.full
 def test_a_year_of_turns_audits_month_by_month(begun_home):
     for months in range(4):
         begun_home.stock(1)

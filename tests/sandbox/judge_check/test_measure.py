@@ -54,6 +54,7 @@ def test_a_judge_without_faults_passes_every_bar():
     assert found.cost["written"] < estimated["written"]
 
 
+@pytest.mark.full
 def test_a_judge_that_confuses_one_claim_in_ten_is_measured_and_refused():
     made, all_found = plan(), []
     for seed in range(2):
@@ -75,6 +76,7 @@ def test_a_judge_that_confuses_one_claim_in_ten_is_measured_and_refused():
     assert any(found.claim_accuracy.low <= 0.9 <= found.claim_accuracy.high for found in all_found)
 
 
+@pytest.mark.full
 def test_a_judge_that_wavers_has_a_spread_that_is_its_dial():
     """Of two passes with one step off in a share p of each, half a step is the deviation of those that differ."""
     share = 0.2
@@ -86,7 +88,8 @@ def test_a_judge_that_wavers_has_a_spread_that_is_its_dial():
     assert measured(passes=1, noise=share).claim_spread is None
 
 
-@pytest.mark.parametrize("bias", [0.3, pytest.param(-0.3, marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("bias", [0.3, -0.3])
 def test_a_judge_that_is_too_kind_or_too_strict_is_refused(bias):
     found = measured(bias=bias)
     raised = found.outcomes["incorrect"]["partially_correct"]
@@ -112,6 +115,7 @@ def test_failures_count_as_errors_and_as_no_outcome():
     assert any("claims" in sentence for sentence in found.refused())
 
 
+@pytest.mark.full
 def test_a_judge_that_says_the_same_of_everything_agrees_with_nobody():
     with LoopbackModel() as model, ClaimJudge(spec_of(model.url), "test-key") as judge:
         kind = lambda goal, claims, answer: judge.ask(goal, claims, " ".join(claim.text + "." for claim in claims))  # noqa: E731

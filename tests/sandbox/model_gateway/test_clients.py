@@ -81,6 +81,7 @@ def test_the_official_clients_work_unchanged(wire, box, stub):
     assert outcomes == ["ok", "ok", "ok", "ok", "refused"]  # it broke again, and the upstream answers
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("wire", "box"), in_boxes("openai", "anthropic", keep=[("openai", "bwrap"), ("anthropic", "docker")])

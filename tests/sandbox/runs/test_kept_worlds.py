@@ -113,12 +113,10 @@ def comparable(proved) -> str:
     return re.sub(r"\b[0-9a-f]{7,40}\b|\d{4}-\d\d-\d\d[ T][\d:.+Z -]+", "…", text)
 
 
+@pytest.mark.full
 @pytest.mark.box
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "server",
-    [pytest.param(name, marks=[] if name == "filesystem" else pytest.mark.full) for name in STATELESS],
-)
+@pytest.mark.parametrize("server", STATELESS)
 def test_a_kept_world_gives_the_verdicts_evidence_and_results_of_a_fresh_one(server):
     box = BwrapBox()
     drafts = [base(sample(shipped(server), Random(seed))) for seed in range(2)]

@@ -129,6 +129,7 @@ def test_the_servers_writes_are_read_back(played):
     assert [one["displayName"] for one in json.loads(proved.log[0]["result"])] == ["Work", "home"]
 
 
+@pytest.mark.full
 @pytest.mark.box
 def test_deleted_events_are_gone_and_missing_or_foreign_ones_are_an_error(played):
     gone = [("delete-event", {**AT_WORK, "uid": "gone"}), ("list-events", {**AT_WORK, "start": "x", "end": "y"})]
@@ -144,6 +145,7 @@ def test_deleted_events_are_gone_and_missing_or_foreign_ones_are_an_error(played
     assert proved.verdict is Verdict.TRUE
 
 
+@pytest.mark.full
 @pytest.mark.box
 def test_a_world_with_no_calendars_has_a_server_all_the_same(played):
     proved = played("calendar", {}, [("list-calendars", {})], {"calendar.eventCount": {"count": 0}})

@@ -361,6 +361,7 @@ def test_every_tool_fails_as_in_front_of_github(tmp_path):
     assert document(tmp_path / "github") == document(before), "a failure leaves nothing"
 
 
+@pytest.mark.full
 @pytest.mark.box
 def test_a_conflict_is_reported_and_can_be_resolved(tmp_path):
     merge = ("merge_pull_request", {**R, "pull_number": 3})

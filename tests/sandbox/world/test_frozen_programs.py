@@ -68,7 +68,7 @@ def said(command, **freeze):
     return json.loads(subprocess.run(command, env=variables, check=True, capture_output=True).stdout)
 
 
-@pytest.fixture(params=["python", "python -I", "node"])
+@pytest.fixture(params=["python", pytest.param("python -I", marks=pytest.mark.full), "node"])
 def command(request, tmp_path):
     return node(tmp_path) if request.param == "node" else python(tmp_path, *request.param.split()[1:])
 

@@ -67,6 +67,7 @@ def test_a_solution_is_proved_and_its_mutants_fail():
         assert prover.mutated(TASK, proved, mutant).verdict is Verdict.FALSE
 
 
+@pytest.mark.full
 @pytest.mark.box
 def test_doing_nothing_or_failing_is_no_solution():
     prover = BoxProver(BwrapBox())
