@@ -51,7 +51,7 @@ def _play(chosen: argparse.Namespace, condition: str, failures: Counter[tuple[st
     for number in range(1, chosen.rounds + 1):
         report = logs / "report.xml"
         report.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:schemathesis", f"--junitxml={report}", *chosen.tests]
+        command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *chosen.tests]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         failed = failed_tests(report) if report.exists() else ["(the process ended)"]
         failures.update((condition, test) for test in failed)

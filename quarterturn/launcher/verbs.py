@@ -129,8 +129,7 @@ def check(arguments: Sequence[str]) -> int:
         "format": ("ruff", "format", "--check", "."),
         "types": ("mypy", f"--cache-dir={types_cache()}", "--no-color-output"),
     }
-    unloaded = ("-p", "no:schemathesis")  # loading that plugin takes a second
-    quick = ("pytest", "-q", *unloaded, "--small", *WORKERS, "-m", QUICK)
+    quick = ("pytest", "-q", "--small", *WORKERS, "-m", QUICK)
     with ThreadPoolExecutor(len(steps)) as pool:  # each says nothing until it has ended: no line lies between dots
         beside = {name: pool.submit(_heard, installer, *command) for name, command in steps.items()}
         failed = ["quick tests"] if _run(installer, "lint, format and types beside quick tests", *quick) else []
