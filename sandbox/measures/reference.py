@@ -19,7 +19,7 @@ every call beside the reference solution's. Each figure has its n and a 95 % int
 where nothing can be measured it is empty (null), never 0. Only the four axes of a private run are shown before its
 tasks retire, rounded; everything else is computed from public tasks alone. A release has the four axes of each run;
 `--trace FILE` adds the calls of a run that its owner has published (`GET /runs/ID`), once they are found to be what the
-release's log bound. [Why so](../adr/0078-measures-are-made-of-public-calls.md).
+release's log bound. [Why so](../adr/archive.md#adr-0078).
 
 ## Of one run
 
@@ -59,7 +59,7 @@ something that one of the run's own calls may have changed is left out, and coun
 Keywords count in the answer and in the text of the model's replies; what stands only in arguments or results of tools
 does not. Fairness says what the answer is worth and adoption how the tools were used: they are two scores and never
 added. Fairness is null for a task without keywords, without a citation, or without a judge's coverage of its claims,
-which `--claim-scores FILE` gives. [Why so](../adr/0086-what-measures-of-answers-are-compared-with.md).
+which `--claim-scores FILE` gives. [Why so](../adr/archive.md#adr-0086).
 
 A reply's tokens are divided by the length of its parts. What a model read is shown as a sum, because each request
 repeats all that was said before it.
