@@ -42,7 +42,7 @@ def bench(rounds: int = 0) -> Found:
             links,
         ),
     ]
-    return Found("Frozen agents as anchors of difficulty; see docs/adr/0089.", [], tables=tables)
+    return Found("Frozen agents as anchors of difficulty; see docs/adr/0091.", [], tables=tables)
 
 
 def _leaks(submitters: int, cases: int, *, scripts: bool) -> Iterator[dict[str, Any]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from sandbox.attacks import hostile_states
 from sandbox.attacks.compromised_world import NAIVE_READERS
 from sandbox.attacks.controls.vulnerable_baseline import JUDGES, PLACES
+from sandbox.attacks.harness.attempt import Spec
 from sandbox.attacks.harness.catalogue import ROWS, Without
 from sandbox.attacks.suite import attempts
 
@@ -62,11 +63,19 @@ def _tables() -> Iterator[str]:
     for group, title in GROUPS.items():
         specs = [spec for spec in attempts().values() if spec.group == group]
         yield f"## {title}: {len(specs)}\n"
-        yield "| attempt | | what stops it | positive control |"
+        yield "| attempts | | what stops them | positive control |"
         yield "|---|---|---|---|"
-        for spec in specs:
-            yield f"| `{spec.name}` | {'short' if spec.short else ''} | {spec.control} | {positive(spec.name)} |"
+        for (short, control, proof), names in _by_controls(specs).items():
+            yield f"| {', '.join(names)} | {'short' if short else ''} | {control} | {proof} |"
         yield ""
+
+
+def _by_controls(specs: Iterable[Spec]) -> dict[tuple[bool, str, str], list[str]]:
+    """Group the names of attempts by what stops them and by what proves that."""
+    rows: dict[tuple[bool, str, str], list[str]] = {}
+    for spec in specs:
+        rows.setdefault((spec.short, spec.control, positive(spec.name)), []).append(f"`{spec.name}`")
+    return rows
 
 
 def positive(name: str) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from sandbox.measures.failure_class import BY_JUDGEMENT, TITLES
 from sandbox.measures.grounding import NEAR
 from sandbox.measures.root_causes import CAUSES
-from sandbox.measures.table import COMPARISONS, MEASURES, Definition
+from sandbox.measures.table import COMPARISONS, MEASURES, SHARE, Definition
 
 HEAD = """# Measures
 
@@ -19,18 +19,21 @@ every call beside the reference solution's. Each figure has its n and a 95 % int
 where nothing can be measured it is empty (null), never 0. Only the four axes of a private run are shown before its
 tasks retire, rounded; everything else is computed from public tasks alone. A release has the four axes of each run;
 `--trace FILE` adds the calls of a run that its owner has published (`GET /runs/ID`), once they are found to be what the
-release's log bound. [Why so](../adr/0078-measures-are-made-of-public-calls.md).
+release's log bound. [Why so](../adr/archive.md#adr-0078).
 
 ## Of one run
 
-| name | what it is | range | better | n counts | from | needs a judge | of a private run |
-|---|---|---|---|---|---|---|---|
+Unless a note says otherwise, a measure lies between 0 and 1, a higher value is better, it has an interval, it needs no
+judge, and a private run shows it once its tasks have retired.
+
+| name | what it is | n counts | from | notes |
+|---|---|---|---|---|
 """
 COMPARISON_HEAD = """
 ## Of trials, raters, thresholds and judges
 
-| name | what it is | range | better | n counts | interval | from | needs a judge | of a private run |
-|---|---|---|---|---|---|---|---|---|
+| name | what it is | n counts | from | notes |
+|---|---|---|---|---|
 """
 RATERS = """
 `quarterturn ratings agreement FILE...` compares raters: of tasks under a blind second review, of failures, of claims.
@@ -59,7 +62,7 @@ something that one of the run's own calls may have changed is left out, and coun
 Keywords count in the answer and in the text of the model's replies; what stands only in arguments or results of tools
 does not. Fairness says what the answer is worth and adoption how the tools were used: they are two scores and never
 added. Fairness is null for a task without keywords, without a citation, or without a judge's coverage of its claims,
-which `--claim-scores FILE` gives. [Why so](../adr/0086-what-measures-of-answers-are-compared-with.md).
+which `--claim-scores FILE` gives. [Why so](../adr/archive.md#adr-0086).
 
 A reply's tokens are divided by the length of its parts. What a model read is shown as a sum, because each request
 repeats all that was said before it.
@@ -108,12 +111,6 @@ A call that reached a server and failed, or came back with nothing, has the firs
 
 def page() -> str:
     """Give the page."""
-    rows = [f"{_columns(measure)} | {measure.source} | {_judged_and_shown(measure)} |" for measure in MEASURES]
-    comparisons = [
-        f"{_columns(measure)} | {'yes' if measure.clusters else 'no'} | {measure.source} | "
-        f"{_judged_and_shown(measure)} |"
-        for measure in COMPARISONS
-    ]
     classes = [
         f"| {title}{' (by judgement)' if name in BY_JUDGEMENT else ''} | {EVIDENCE[name]} |"
         for name, title in TITLES.items()
@@ -121,9 +118,9 @@ def page() -> str:
     causes = CAUSE_HEAD + ", ".join(CAUSES) + "."
     parts = (
         HEAD,
-        _table(rows),
+        _table([_row(measure) for measure in MEASURES]),
         COMPARISON_HEAD,
-        _table(comparisons),
+        _table([_row(measure) for measure in COMPARISONS]),
         RATERS,
         CITATIONS,
         TRIALS,
@@ -133,17 +130,26 @@ def page() -> str:
     return "".join(parts) + "\n"
 
 
-def _judged_and_shown(measure: Definition) -> str:
-    shown = "yes, rounded" if measure.before_retirement else "after retirement"
-    return f"{'yes' if measure.judged else 'no'} | {shown}"
-
-
 def _table(rows: Sequence[str]) -> str:
     return "".join(f"{row}\n" for row in rows)
 
 
-def _columns(measure: Definition) -> str:
-    return f"| `{measure.name}` | {measure.definition} | {measure.span} | {measure.better} | {measure.counts}"
+def _row(measure: Definition) -> str:
+    cells = (f"`{measure.name}`", measure.definition, measure.counts, measure.source, "; ".join(_notes(measure)))
+    return f"| {' | '.join(cells)} |"
+
+
+def _notes(measure: Definition) -> Iterator[str]:
+    if measure.span != SHARE:
+        yield measure.span
+    if measure.better != "higher":
+        yield "lower is better" if measure.better == "lower" else "neither direction is better"
+    if not measure.clusters:
+        yield "no interval"
+    if measure.judged:
+        yield "needs a judge"
+    if measure.before_retirement:
+        yield "shown before, rounded"
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ HEADING = re.compile(r"(\d+)\.(\d+)\.(\d+) \(\d{4}-\d{2}-\d{2}\)")
 PAGES = [
     "CONTRIBUTING.md",
     "SECURITY.md",
-    *(str(path.relative_to(ROOT)) for path in ROOT.glob("examples/**/README.md")),
+    *(str(path.relative_to(ROOT)) for path in (*ROOT.glob("examples/**/README.md"), *ROOT.glob("docs/**/*.md"))),
 ]
 
 
@@ -45,6 +45,14 @@ def test_the_changelog_has_what_is_unreleased_on_top_and_below_it_versions_up_to
 def test_every_link_of_a_page_leads_to_a_file(page: str) -> None:
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / page).read_text(encoding="utf-8"))
     assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
+
+
+def test_every_decision_stands_in_the_index_once() -> None:
+    records = ROOT / "docs" / "adr"
+    links = re.findall(r"^- \d+\. \[.*\]\(([^)]+)\)", (records / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    archived = re.findall(r'id="(adr-\d{4})"', (records / "archive.md").read_text(encoding="utf-8"))
+    kept = [path.name for path in records.glob("[0-9]*.md")]
+    assert sorted(links) == sorted([*kept, *(f"archive.md#{anchor}" for anchor in archived)])
 
 
 def test_the_ci_file_fits_its_schema_and_plays_the_commands_of_the_readme() -> None:

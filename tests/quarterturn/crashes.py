@@ -301,23 +301,18 @@ lasting changes: with `kill -9`, and by saying that the disk is full. Afterwards
 finishes what was begun, or does what was never done; nothing is lost and nothing is there twice.
 
 "Left" says what is there of the verb if it ends just before the change. A file gets its name when it is whole; one that
-was never finished leaves at most a file or folder whose name begins with a dot, which nothing reads. The next writer
-removes it: in `keys/` whoever holds the folder's lock, in the log and beside a release, a month, a backup or a home
-whoever makes the same one again. Whoever writes there meanwhile holds a lock on it, so nothing of theirs is removed. A
-backup that was killed and is never made again under its name leaves such a folder beside its place.
+was never finished leaves at most a file or folder whose name begins with a dot, which nothing reads. The next writer of
+the same thing, who holds a lock, removes it. A backup that is never made again leaves such a folder beside its place.
 
-The verbs make files durable before they name them (`fsync`). Where such a call fails, what it was for may be lost,
-though the next `fsync` says otherwise; so a name that may not be on the disk is taken back, and what is already built
-on is written anew. `tests/quarterturn/faults.py` lets calls fail with an input/output error behind each step below, of
-the files and of SQLite: the next `fsync`, and but for the turn, where only the long run does so, the next rename, the
-next write to a file and the next one to the database; of an import, which changes rows alone, the first and the last.
-Each time there is one clear sentence and an exit code of 6 or 7; the same command, given again, finishes, and has
-forced to the disk again whatever was lost. `./run test --exhaustive`
-does so for twelve calls of each kind behind each step, which takes long; one thing it finds is left so: where the
-removal of a key file's former version cannot be made durable, a power cut may bring that file back, hidden, until the
-next writer removes it. `tests/vault/ledger/crasher.py` strikes the log's writer at all of its calls.
-`tests/quarterturn/test_crashes.py` also fills a disk to several degrees, makes it read-only, and lets two processes
-work on one home.
+The verbs make files durable before they name them (`fsync`). Where such a call fails, the name is taken back, and what
+is already built on is written anew. `tests/quarterturn/faults.py` lets the next `fsync`, rename, write to a file and
+write to the database fail behind each step below; for the turn only the next `fsync`, for an import only `fsync` and
+the database. Each time there is one clear sentence and an exit code of 6 or 7, and the same command finishes.
+`./run test --exhaustive` does so for twelve calls of each kind. One thing is left: where the removal of a key file's
+former version cannot be made durable, a power cut may bring that file back, hidden, until the next writer removes it.
+
+`tests/vault/ledger/crasher.py` strikes the log's writer at all of its calls. `tests/quarterturn/test_crashes.py` also
+fills a disk to several degrees, makes it read-only, and lets two processes work on one home.
 """
 
 
