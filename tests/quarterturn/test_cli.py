@@ -157,7 +157,9 @@ def test_a_reader_that_goes_away_is_no_error(home):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("closed", ["0<&-", ">&-", "2>&-", "0<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    "closed", [*(pytest.param(one, marks=pytest.mark.full) for one in ("0<&-", ">&-", "2>&-")), "0<&- >&- 2>&-"]
+)
 def test_a_closed_stream_is_an_empty_one_and_never_a_file_of_the_home(home, closed):
     program = Path(sys.executable).parent / "quarterturn"
     before = (home / "quarterturn.db").read_bytes()[:100]

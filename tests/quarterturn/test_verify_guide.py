@@ -213,6 +213,7 @@ def test_in_the_tampered_example_only_the_attestation_disagrees(example):
     assert failed == ATTESTED, said
 
 
+@pytest.mark.full
 def test_a_dsse_library_verifies_the_attestation_with_the_key_of_the_list_and_no_other(workspace):
     envelope = Envelope.from_dict(json.loads((workspace / TURN / "attestation.dsse.json").read_bytes()))
     public = base64.b64decode((workspace / "allowed_signers").read_text().split()[-1])[-32:]

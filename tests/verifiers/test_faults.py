@@ -51,14 +51,14 @@ def verdict(document, there, faults=None):
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(PREDICATES, st.sets(st.sampled_from(NAMES)), st.dictionaries(st.sampled_from(NAMES), st.sampled_from(OURS)))
 def test_an_internal_fault_makes_a_verdict_unknown_or_leaves_it_as_it_is(document, there, faults):
     assert verdict(document, there, faults) in {Verdict.UNKNOWN, verdict(document, there)}
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(PREDICATES, st.sets(st.sampled_from(NAMES)), st.dictionaries(st.sampled_from(NAMES), st.sampled_from(OURS)))
 def test_a_verdict_decided_despite_a_fault_holds_for_every_possible_state(document, there, faults):
     decided = verdict(document, there, faults)
@@ -69,7 +69,7 @@ def test_a_verdict_decided_despite_a_fault_holds_for_every_possible_state(docume
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(PREDICATES, st.sets(st.sampled_from(NAMES)), st.sets(st.sampled_from(NAMES)))
 def test_wreckage_never_helps_and_never_leaves_a_verdict_open(document, there, wrecked):
     left = verdict(document, there, {name: CorruptState("x") for name in wrecked})
@@ -79,7 +79,6 @@ def test_wreckage_never_helps_and_never_leaves_a_verdict_open(document, there, w
             assert verdict(document, there - wrecked | set(itertools.compress(wrecked, more))) is Verdict.TRUE
 
 
-@settings(max_examples=100)
 @given(PREDICATES, st.sets(st.sampled_from(NAMES)), st.sets(st.sampled_from(NAMES)))
 def test_a_missing_part_is_as_if_absent(document, there, lacking):
     assert verdict(document, there, {name: TargetMissing("x") for name in lacking}) is verdict(

@@ -70,6 +70,7 @@ def months(templates: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made, tmp_path / "home"))
 
 
+@pytest.mark.full
 def test_findings_of_both_months_are_rows(say, months):
     data = say("watch", "list", "--all", "--home", months, "--json").data
     assert [(one["month"], one["runs"], one["submitters"]) for one in data["looks"]] == [
@@ -81,6 +82,7 @@ def test_findings_of_both_months_are_rows(say, months):
     assert {one["subject"] for one in data["findings"] if one["kind"] == "leak"} == set(PEERS)
 
 
+@pytest.mark.full
 def test_the_report_is_one_file_and_its_figures_another_and_nothing_else_is_changed(say, months, tmp_path):
     before = say("watch", "list", "--all", "--home", months, "--json").data
     html, figures = tmp_path / "out" / "january.html", tmp_path / "january.json"
@@ -102,6 +104,7 @@ def test_the_report_is_one_file_and_its_figures_another_and_nothing_else_is_chan
     assert "report on 2027-01" in say("access", "log", "--home", months).out
 
 
+@pytest.mark.full
 def test_a_report_that_cannot_be_written_is_refused_and_writes_nothing(say, months, tmp_path):
     html, mine = tmp_path / "r.html", tmp_path / "r.json"
     mine.write_text("mine")
@@ -127,6 +130,7 @@ def test_a_month_without_a_settled_verdict_is_said(say, tmp_path):
     assert say("leaderboard", "--linked", "--month", "2026-12", "--home", tmp_path / "home").code == 0
 
 
+@pytest.mark.full
 def test_the_first_month_has_a_report_without_tests(say, months, tmp_path):
     said = say("watch", "report", "--month", "2026-12", "--html", tmp_path / "r.html", "--home", months, "--json")
     assert said.code == 0, said.err
@@ -134,6 +138,7 @@ def test_the_first_month_has_a_report_without_tests(say, months, tmp_path):
     assert "The first month." in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.full
 def test_linked_scores_stand_beside_the_raw_ones(say, months):
     words = ("leaderboard", "--month", "2027-01", "--home", months)
     plain, linked = say(*words, "--json").data, say(*words, "--linked", "--json").data
@@ -148,6 +153,7 @@ def test_linked_scores_stand_beside_the_raw_ones(say, months):
     assert "linked" not in say(*words).out
 
 
+@pytest.mark.full
 def test_a_later_month_moves_no_linked_score_of_an_earlier_leaderboard(say, months):
     words = ("leaderboard", "--month", "2026-12", "--home", months, "--linked", "--json")
     before = say(*words).data
@@ -171,6 +177,7 @@ def test_with_few_peers_the_smallest_detectable_leak_is_reported(say, tmp_path):
     assert "Too few peers." in html.read_text(encoding="utf-8")
 
 
+@pytest.mark.full
 def test_the_guide_to_the_watch_works_line_by_line(say, months, monkeypatch):
     shell = GuideShell(months.parent, say, monkeypatch)
     assert len(commands(GUIDE)) == 5

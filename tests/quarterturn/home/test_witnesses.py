@@ -103,6 +103,7 @@ def opened(home: Path) -> tuple[Policy, bytes]:
     return policy, (home / "public" / "log" / "checkpoint").read_bytes()
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_home_goes_on_with_two_of_three_and_waits_with_one(say: Callable, witnessed: tuple) -> None:
     home, served = witnessed

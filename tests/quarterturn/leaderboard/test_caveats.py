@@ -47,6 +47,7 @@ def test_the_doctor_counts_the_live_tasks_that_are_not_traceable(house):
     assert leaderboard_text.untraceable(house.caveats.untraceable()) == []
 
 
+@pytest.mark.full
 def test_cohorts_of_imported_grammars_are_not_marked(house, stock):
     for number in range(4):
         stock(house, 1, first=10 + number)

@@ -156,6 +156,7 @@ def test_maintainers_are_notified_once_on_every_channel(house):
     assert [(one.key, one.sent) for one in posted] == [(f"task.withdrawn/{leaf}", True)]
 
 
+@pytest.mark.full
 def test_a_withdrawal_at_the_command_line_is_audited_like_the_rest(reserved, say, monkeypatch, opened):
     house = opened(reserved, lambda: NOW)
     first, second = (cohort.tasks for cohort in house.months.cohorts("live")[:2])

@@ -54,7 +54,7 @@ def test_hits_are_hypergeometric(population, marked, drawn):
     ("known", "repeated", "sources"),
     [
         pytest.param(0.1, 0.3, 1, id="from one other"),
-        pytest.param(0.1, 0.3, 0, id="from their own earlier month"),
+        pytest.param(0.1, 0.3, 0, id="from their own earlier month", marks=pytest.mark.full),
         pytest.param(0.2, 0.1, 1, id="seldom", marks=pytest.mark.full),
         pytest.param(0.05, 0.5, 0, id="of few tasks", marks=pytest.mark.full),
     ],
@@ -115,6 +115,7 @@ def test_many_matches_that_chance_explains_name_nobody():
     assert not [result.detail for result in results if result.detail]
 
 
+@pytest.mark.full
 def test_who_repeats_one_text_of_each_of_many_sources_is_found_in_later_months_too():
     world = EchoWorld(submitters=40, known=0.1, repeated=0.3, sources=39, months=5, begins=4)
     table = play(world, 0)

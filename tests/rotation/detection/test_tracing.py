@@ -99,6 +99,7 @@ def test_a_text_of_which_a_third_is_missing_mostly_names_its_recipient_and_hardl
     assert said["false"] <= 6
 
 
+@pytest.mark.full
 def test_two_who_mix_their_texts_are_distinguished_from_one_and_no_third_is_named():
     found = []
     for _ in range(100):

@@ -207,6 +207,7 @@ def test_a_full_ring_takes_no_more_locks(path):
     assert FileKeyRing.open(path, b"test-15").key_id == ring.key_id
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_ring_is_never_written_longer_than_it_is_read(path, kms):
     ring = FileKeyRing.create(path, b"test-0", cost=CHEAP)
