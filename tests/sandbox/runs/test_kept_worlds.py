@@ -24,6 +24,7 @@ from verifiers.tree import DIRECTORY, FileTree, Node
 
 from ...frozen import content
 from ...patience import PATIENCE
+from ...sampling import sample as drawn
 from ...shipped import shipped
 
 FILES = SERVERS["filesystem"]
@@ -116,7 +117,7 @@ def comparable(proved) -> str:
 @pytest.mark.full
 @pytest.mark.box
 @pytest.mark.slow
-@pytest.mark.parametrize("server", STATELESS)
+@pytest.mark.parametrize("server", drawn(STATELESS, keep=["filesystem", "git"]))
 def test_a_kept_world_gives_the_verdicts_evidence_and_results_of_a_fresh_one(server):
     box = BwrapBox()
     drafts = [base(sample(shipped(server), Random(seed))) for seed in range(2)]
