@@ -4,8 +4,8 @@ A process of its own between the runner and two bubblewraps. The order is the sa
 
 1. make a network namespace that holds a loopback and nothing else (for an ordinary user inside a user namespace), in
    which nobody but root reads what the kernel counts for the whole machine; and a PID namespace, whose first process
-   lives the rest of the place's life: the kernel ends all that is in there with it, whatever signals they ignore. Its
-   own address is random, and it has no IPv6 (`random_address`);
+   lives the rest of the place's life: the kernel ends all that is in there with it, whatever signals they ignore. It
+   sees its own processes in /proc (`mount_proc`), its own address is random, and it has no IPv6 (`random_address`);
 2. start the relay in it and wait until it says that its port listens, so that nobody else can have that port;
 3. start the agent's walls, which share that loopback with the relay and nothing more; a shell in them waits for a word
    before it becomes the agent, and gives up where its standard input ends without one;
@@ -37,7 +37,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
+CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x20000, 0x10000000, 0x20000000, 0x40000000
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_SLAVE = 0x2, 0x4, 0x8, 0x4000, 0x80000
 PR_SET_PDEATHSIG = 1
 SIOCGIFFLAGS, SIOCSIFFLAGS, SIOCSIFADDR, IFF_UP = 0x8913, 0x8914, 0x8916, 1
 READY, GO = b"ready\n", b"go\n"
@@ -58,9 +59,9 @@ class SandboxFailed(Exception):
 def namespaces() -> None:
     """Move into a network of our own, bring its loopback up, and have our next child be the first of its processes."""
     user, group = os.geteuid(), os.getegid()
-    kinds = CLONE_NEWNET | CLONE_NEWPID | (CLONE_NEWUSER if user != 0 else 0)
+    kinds = CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWNS | (CLONE_NEWUSER if user != 0 else 0)
     if libc.unshare(kinds) != 0:
-        raise SandboxFailed(f"the kernel gives no network or process namespace: {os.strerror(ctypes.get_errno())}")
+        raise SandboxFailed(f"the kernel gives no namespaces: {os.strerror(ctypes.get_errno())}")
     if user != 0:
         Path("/proc/self/setgroups").write_text("deny")
         Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
@@ -75,6 +76,18 @@ def namespaces() -> None:
         fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", flags | IFF_UP))
     if user == 0:
         close_counters()
+
+
+def mount_proc() -> None:
+    """Mount the /proc of our process namespace, for us and our children alone.
+
+    bwrap looks its child up there by the child's number in this namespace. In the /proc of the machine another process
+    has that number, or in a container none.
+    """
+    if libc.mount(None, b"/", None, MS_REC | MS_SLAVE, None) or libc.mount(
+        b"proc", b"/proc", b"proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, None
+    ):
+        raise SandboxFailed(f"the kernel mounts no /proc here: {os.strerror(ctypes.get_errno())}")
 
 
 def close_counters() -> None:
@@ -172,6 +185,7 @@ def run(document: dict[str, Any], runner: socket.socket) -> dict[str, Any] | Non
     """Run the sandbox as its first process; the result is reported once everything in it is gone."""
     parts: dict[str, BwrapProcess] = {}
     try:
+        mount_proc()
         relay = parts["relay"] = BwrapProcess(document["relay"], subprocess.DEVNULL, subprocess.PIPE)
         wait_until_ready(relay, runner, document["patience"])
         agent = BwrapProcess(document["agent"], subprocess.PIPE, None)

@@ -435,7 +435,7 @@ class BwrapBox:
         if code is None:
             raise Unavailable(f"a program in bwrap took longer than {PROBE_SECONDS:g} s to start: is the machine busy?")
         if words[:1] != [str(policy.AGENT_UID).encode()]:
-            raise Unavailable(f"bwrap cannot make user namespaces here: {namespaces.how_to_allow()}; or run as root")
+            raise Unavailable(f"bwrap cannot make user namespaces here: {namespaces.how_to_allow()}")
         if code != 0:
             raise Unavailable(
                 f"user {policy.AGENT_UID}, who agents and worlds run as, cannot start what is in {self._environments} "

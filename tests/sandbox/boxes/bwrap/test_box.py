@@ -1,9 +1,11 @@
 """Tests of what is particular to bubblewrap; what all boxes share is in tests/contracts/test_boxes.py."""
 
+import json
 import os
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -12,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.boxes import policy
+from sandbox.boxes import place, policy
 from sandbox.boxes.box import Program, ResourceLimits
 from sandbox.boxes.bwrap import box as box_module
 from sandbox.boxes.bwrap import contents
@@ -101,6 +103,20 @@ def test_a_relay_that_dies_ends_the_run_and_is_a_fact_of_its_own(sockets):
         until(lambda: not below(agent._place._process.pid), "the end of the agent")
     finally:
         agent.kill()
+
+
+def test_proc_in_a_place_has_the_numbers_by_which_bubblewrap_looks_its_child_up():
+    """On a full machine another process may have such a number by chance; in a container none has."""
+    shows = 'read number rest < /proc/self/stat; test "$number" = "$$" && echo ready; exec sleep 600'
+    parts = {"relay": ["/bin/sh", "-c", shows], "agent": ["/bin/sleep", "600"]}
+    document = {name: {"command": command, "descriptors": []} for name, command in parts.items()}
+    ours, theirs = socket.socketpair()
+    with ours, subprocess.Popen([sys.executable, "-I", "-S", place.__file__], stdin=theirs) as process:
+        theirs.close()
+        ours.send(json.dumps(document | {"patience": PATIENCE}).encode() + b"\n")
+        assert json.loads(ours.recv(1000)) == {"ready": True}
+        ours.shutdown(socket.SHUT_RDWR)
+    assert process.returncode == 0
 
 
 def test_a_world_that_was_killed_is_lost():
