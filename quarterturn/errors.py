@@ -85,9 +85,13 @@ def require_file(path: Path) -> None:
     Raises:
         NotFound: there is nothing, or a folder.
     """
-    if not path.is_file():
-        what = f"{path} is a folder, and a file is needed: name one in it"
-        raise NotFound(what if path.is_dir() else f"there is no file {path}")
+    if path.is_file():
+        return
+    if path.is_dir():
+        raise NotFound(f"{path} is a folder, and a file is needed: name one in it")
+    if path.exists():
+        raise NotFound(f"{path} is a device or a pipe: write what it gives into a file, and name that")
+    raise NotFound(f"there is no file {path}")
 
 
 def where(error: BaseException) -> str:

@@ -58,7 +58,7 @@ class BenchmarkSettings(Section):
     origin: str = Field(
         default="quarterturn.example/log",
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._~:/-]{0,99}$",
-        description="The log's name: a schema-less URL that you own.",
+        description="The log's name: a schema-less URL that you own, of 1 to 100 ASCII letters, digits and `._~:/-`.",
     )
     set: str = Field(default="demo", description="The set of tasks: the name in the home's `set.toml`.")
     first_month: str = Field(description="The first month, YYYY-MM.")

@@ -30,11 +30,13 @@ from quarterturn.cli.terminal.output import printable
 from quarterturn.cli.terminal.secrets import take_secrets
 from quarterturn.cli.terminal.verb_groups import GroupedVerbs
 from quarterturn.cli.terminal.version import show as show_version
-from quarterturn.errors import where
+from quarterturn.errors import Malformed, where
 
 NAME = "quarterturn"
 COMPLETING = f"_{NAME.upper()}_COMPLETE"
 """The variable in which a shell asks for completions."""
+MAY_BE_EMPTY = frozenset(("--answer", "--agent", "--as", "--reason", "--reject"))
+"""Options whose verbs say themselves what an empty value means, or why there may be none."""
 _NO_FILE = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 _PLAIN_WORDS = {
@@ -145,11 +147,29 @@ def _say_no_more() -> None:
 
 def _invoke(arguments: list[str]) -> int:
     """Run a command; unlike `app()` this leaves interrupts and broken pipes to us."""
+    _require_values(arguments)
     command = tree()
     with command.make_context(NAME, arguments) as context:
         command.invoke(context)
     sys.stdout.flush()  # whether it got there is a part of the answer
     return OK
+
+
+def _require_values(arguments: Sequence[str]) -> None:
+    """Refuse a value that is empty, as of a variable of the shell that is not set: a folder would be this one.
+
+    Raises:
+        Malformed: there is one.
+    """
+    before = ""
+    for word in arguments:
+        if word == "--":
+            return
+        name, sign, value = word.partition("=") if word.startswith("--") else (before, "=", word)
+        if sign and not value and name not in MAY_BE_EMPTY:
+            what = name if name.startswith("--") else "an argument"
+            raise Malformed(f"{what} is empty: give it a value, or leave it out; is a variable of the shell not set?")
+        before = word
 
 
 def _explained(error: BaseException) -> tuple[str, int]:

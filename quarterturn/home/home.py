@@ -67,7 +67,7 @@ def create(
         Locked: it was begun with another passphrase.
     """
     places = HomePaths(home.resolve())
-    _refuse_what_is_there(places)
+    require_free(places)
     _make_folders(places)  # 1
     out.say("making the key ring and the signing keys")
     started = places.ring.exists()
@@ -138,7 +138,12 @@ def _kept(path: Path, ring: KeyRing, use: bytes) -> Ed25519PrivateKey:
     return signing.load(path, ring, use)
 
 
-def _refuse_what_is_there(places: HomePaths) -> None:
+def require_free(places: HomePaths) -> None:
+    """Refuse a place for a new home that is taken.
+
+    Raises:
+        Refused: there is a home, a file, or something else that a home does not hold.
+    """
     home = places.home
     if places.settings.exists():
         raise Refused(f"{home} is a home already; choose another folder, or go on with the verbs that work on it")

@@ -175,7 +175,8 @@ def task_shred(
     from vault.store.shredding import erase
 
     if bool(task_ids) == bool(state):
-        raise Malformed("which tasks? Name their ids, or all of a state with --state rejected")
+        which = "Give ids or --state, not both" if state else "Name their ids, or all of a state with --state rejected"
+        raise Malformed(f"which tasks? {which}")
     out = Output(as_json=as_json)
     with open_app(home) as app:
         chosen = list(dict.fromkeys(task_ids or [record.id for record in app.vault.records(state)]))

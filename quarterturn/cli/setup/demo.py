@@ -35,7 +35,7 @@ from quarterturn.cli.terminal.output import Output
 from quarterturn.cli.terminal.version import PACKAGE
 from quarterturn.errors import Unavailable
 from quarterturn.home import policies
-from quarterturn.home.home import create
+from quarterturn.home.home import create, require_free
 from quarterturn.home.paths import HomePaths
 from quarterturn.runs.reference_run import reference
 from quarterturn.settings import BenchmarkSettings, LedgerSettings, RunSettings, Settings
@@ -82,6 +82,8 @@ def play(home: Path | None, box_name: BoxName | None, out: Output, *, verbose: b
     Raises:
         Unavailable: no box can be had. No agent is ever run with a way out.
     """
+    if home is not None:
+        require_free(HomePaths(home.resolve()))
     box = choose_box(box_name or ("bwrap" if sys.platform == "linux" else "docker"), run_class="unofficial")
     with _folder(home) as folder:
         month = _Play(folder, box, Steps(out, STEP_COUNT, verbose=verbose), kept=home is not None)
