@@ -46,6 +46,7 @@ _PLAIN_WORDS = {
     "Input should be less than or equal to": "it must be at most",
     "Input should be greater than": "it must be more than",
     "Input should be less than": "it must be less than",
+    "is not readable": "cannot be read: run it as the user who may, or let this one use it",
 }
 """What Pydantic says of an option's value, and what is said here."""
 
@@ -184,8 +185,12 @@ def _explained(error: BaseException) -> tuple[str, int]:
     if (code := exit_code(error)) is not None:
         return " ".join(str(error).split()), code
     if isinstance(error, OSError):
-        kind = "not-found" if isinstance(error, _NO_FILE) else "unavailable"
-        return f"{error.filename or 'standard output, or a file'}: {error.strerror or error}", EXITS[kind]
+        from vault.errors import reason_and_step  # a foreign `vault` is named before ours is looked for
+
+        name = error.filename or "standard output, or a file"
+        if isinstance(error, _NO_FILE):
+            return f"{name}: {error.strerror or error}", EXITS["not-found"]
+        return f"{name}: {reason_and_step(error)}", EXITS["unavailable"]
     return _bug(error), BUG
 
 

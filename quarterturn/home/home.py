@@ -29,6 +29,7 @@ from quarterturn.settings import Settings
 from sandbox.endpoint.signature import Sender
 from vault.database import open_engine
 from vault.errors import Refused as AlreadyThere
+from vault.errors import reason_and_step
 from vault.file_lock import locked
 from vault.files import make_folder, write_atomically
 from vault.keys import private_files, signing
@@ -118,7 +119,7 @@ def _make_folders(places: HomePaths) -> None:
     except OSError as error:
         place = error.filename or places.home
         goes_on = "the same command goes on from here"
-        step = goes_on if error.errno in _PASSING else f"name another folder with --home, or mend that of {place}"
+        step = goes_on if error.errno in _PASSING else "name another folder with --home, or have this one opened to you"
         raise Unavailable(f"{place} cannot be made: {error.strerror}; {step}") from None
 
 
@@ -128,7 +129,7 @@ def _show(path: Path, text: str) -> None:
         with locked(path.parent, _PATIENCE, f"writing {path.name}", folder=True):
             write_atomically(path, text.encode(), path.with_name(f".{path.name}.new"))
     except OSError as error:
-        raise Unavailable(f"{path} cannot be written: {error.strerror}; call again") from None
+        raise Unavailable(f"{path} cannot be written: {reason_and_step(error)}") from None
 
 
 def _kept(path: Path, ring: KeyRing, use: bytes) -> Ed25519PrivateKey:

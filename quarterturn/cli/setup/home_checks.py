@@ -16,7 +16,7 @@ from quarterturn.home import policies
 from quarterturn.home.paths import HomePaths
 from quarterturn.keys import key_locks
 from quarterturn.month.turn_preview import NextTurn
-from vault.errors import Locked, VaultError, kind_of
+from vault.errors import Locked, VaultError, kind_of, reason_and_step
 from vault.keys.unlocking import protected
 from vault.ledger.tree.tiles import HEAD
 
@@ -43,6 +43,8 @@ def _opened(folder: Path, database: str | None, passphrase: bytes | None, look: 
             app.close()
     except (ApplicationError, VaultError) as error:
         return _failed(folder, error)
+    except OSError as error:
+        return wrong(f"{error.filename or folder}: {reason_and_step(error)}", f"the mode or the disk of {folder}")
 
 
 def _failed(folder: Path, error: Exception) -> CheckResult:
