@@ -299,9 +299,7 @@ def test_a_disk_that_takes_no_writes_is_named_with_the_next_step(tmp_path, monke
         raise OSError(errno.EROFS, "Read-only file system")
 
     monkeypatch.setattr("vault.database.os.open", read_only)
-    with pytest.raises(
-        Unavailable, match=r"x\.db cannot be opened: Read-only file system; have it mounted"
-    ):
+    with pytest.raises(Unavailable, match=r"x\.db cannot be opened: Read-only file system; have it mounted"):
         open_engine(f"sqlite:///{tmp_path}/x.db")
 
 
