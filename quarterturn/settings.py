@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from pydantic_core import ErrorDetails
 
 from quarterturn.choices import LISTEN, BoxName
-from quarterturn.errors import Malformed, NotFound
+from quarterturn.errors import Malformed, NotFound, home_option
 from rotation.calendar import Month
 from rotation.errors import RotationError
 from sandbox import pseudonyms
@@ -360,7 +360,7 @@ def load(path: Path) -> Settings:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise NotFound(f"{path} is missing: make a home with `quarterturn init --home {path.parent}`") from error
+        raise NotFound(f"{path} is missing: make a home with `quarterturn init {home_option(path.parent)}`") from error
     except UnicodeDecodeError:
         raise Malformed(f"{path} is not TOML: it is not UTF-8") from None
     except tomllib.TOMLDecodeError as error:

@@ -124,7 +124,9 @@ def _served(client: RemoteClient, address: str) -> Read:
                 if status == _OK:
                     return read_within(answer.iter_raw(), MAX_BYTES, address)
         except NoAnswer as error:
-            raise Unavailable(f"{address} cannot be reached ({error}); try again") from error
+            raise Unavailable(
+                f"{address} cannot be reached ({error}): check the address, or try again later"
+            ) from error
         except InvalidAnswer as error:
             raise Broken(f"the log's file {path} cannot be read: {error}", where=path) from None
         raise Broken(

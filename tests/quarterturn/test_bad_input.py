@@ -64,6 +64,8 @@ def test_a_missing_home_is_three_whatever_is_there_instead(refused, tmp_path):
     for words in ANY:
         refused(3, "make one with `quarterturn init --home", *words, "--home", tmp_path / "none")
     refused(3, f"there is no home at {tmp_path}", "task", "list", "--home", tmp_path)
+    blank = tmp_path / "no home"
+    refused(3, f"make one with `quarterturn init --home '{blank}'`", "task", "list", "--home", blank)
     file = tmp_path / "notes.txt"
     file.write_text("")
     refused(3, f"{file} is a file, and a home is a folder", "task", "list", "--home", file)
