@@ -129,7 +129,7 @@ class NewToken(Given):
 
 
 class NewWord(Given):
-    """A review of a finding: its new status, and a note, which holds the reason unless it is open."""
+    """A review of a finding: its new state, and a note, which holds the reason unless it is open."""
 
     model_config = ConfigDict(
         json_schema_extra={
