@@ -254,7 +254,9 @@ def _explain(address: URL, context: ExceptionContext) -> None:
     if context.is_pre_ping:  # the pool connects anew
         return
     if isinstance(error, UnicodeEncodeError | OverflowError):  # a driver's own word for half a character, or too long
-        raise Malformed(f"{_as_text(address)} cannot store a text or a number that was given.") from None
+        raise Malformed(
+            f"{_as_text(address)} cannot store a text or a number that was given: it is no UTF-8, or too large."
+        ) from None
     if context.dialect.name == "sqlite":
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the higher bits say what exactly
         if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:

@@ -21,6 +21,7 @@ _STEPS = {
     errno.EPERM: _OPENED,
     errno.ENOSPC: _ROOM,
     errno.EDQUOT: _ROOM,
+    errno.ENAMETOOLONG: "name a shorter path",
     errno.EROFS: "have it mounted for writing, or name another place",
 }
 _SHOWN = 200  # characters of a value that a line of text shows

@@ -106,7 +106,7 @@ def run(arguments: Sequence[str]) -> int:
         _say_no_more()
         return OK
     except (Exception, KeyboardInterrupt) as error:
-        message, code = _explained(error)
+        message, code = _explained(error, arguments)
         if "--json" in arguments:
             _say(json.dumps({"ok": False, "data": {"error": message, "exit": code}}))
         print(printable(f"{NAME}: {message}"), file=sys.stderr)
@@ -173,10 +173,10 @@ def _require_values(arguments: Sequence[str]) -> None:
         before = word
 
 
-def _explained(error: BaseException) -> tuple[str, int]:
+def _explained(error: BaseException, arguments: Sequence[str]) -> tuple[str, int]:
     """Give the one sentence and the exit code of anything that a verb raised."""
     if isinstance(error, typer.TyperException):
-        return _usage(error), EXITS["malformed"]
+        return _usage(error, arguments), EXITS["malformed"]
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return (
             "interrupted; nothing half-done is kept; the same command resumes, unless another one is named above",
@@ -194,16 +194,26 @@ def _explained(error: BaseException) -> tuple[str, int]:
     return _bug(error), BUG
 
 
-def _usage(error: typer.TyperException) -> str:
+def _usage(error: typer.TyperException, arguments: Sequence[str]) -> str:
     """Say what was wrong with the command line, and which `--help` explains it."""
     context = getattr(error, "ctx", None)
-    place = context.command_path if context else NAME
+    place = context.command_path if context else _verb(arguments)
     sentence = " ".join(error.format_message().replace("Value error, ", "").split()).rstrip(".")
     for theirs, ours in _PLAIN_WORDS.items():
         sentence = sentence.replace(theirs, ours)
     if place == NAME and sentence.startswith("No such option"):
         sentence += "; the options of a verb come after the verb"
     return f"{sentence}; see `{place} --help`"
+
+
+def _verb(arguments: Sequence[str]) -> str:
+    """Return the program with the verb that a command line begins with."""
+    command, words = tree(), [NAME]
+    for word in arguments:
+        if (command := getattr(command, "commands", {}).get(word)) is None:
+            break
+        words.append(word)
+    return " ".join(words)
 
 
 def _bug(error: BaseException) -> str:

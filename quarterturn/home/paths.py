@@ -149,8 +149,8 @@ class HomePaths:
         file = Path(url.removeprefix(SQLITE))
         if url.startswith(SQLITE) and file.parent.is_dir() and not file.exists():
             raise NotFound(
-                f"the home has lost its database, {file}: put the file back, mend database.url in {self.settings}, or "
-                "make a home of a backup with `quarterturn restore`"
+                f"the home has lost its database, {file}: put the file back, mend database.url in {self.settings} or "
+                "QUARTERTURN_DATABASE, or make a home of a backup with `quarterturn restore`"
             )
 
     def database_url(self, chosen: Settings, named: str | None = None) -> str:

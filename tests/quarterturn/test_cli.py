@@ -141,6 +141,10 @@ def test_an_interrupted_verb_says_that_it_goes_on(say, home, monkeypatch):
     assert "the same command resumes" in said.data["error"]
 
 
+def test_an_option_without_its_value_names_the_verb_that_it_belongs_to(say):
+    assert "requires an argument; see `quarterturn task list --help`" in say("task", "list", "--state").sentence
+
+
 @pytest.mark.parametrize(
     ("number", "sentence"),
     [
