@@ -142,7 +142,7 @@ def main(arguments=None):
     about = "Check a release without trusting anybody."
     parser = argparse.ArgumentParser(prog="audit.py", description=about, allow_abbrev=False)
     add = parser.add_argument
-    add("bundle", type=Path, help="a release folder, Historical-YYYY-MM")
+    add("bundle", metavar="RELEASE", type=Path, help="a release folder, Historical-YYYY-MM")
     add("--key", type=Path, action="append", required=True, help="a file with the log's keys")
     add("--policy", type=Path, help="a tlog-policy file: the witnesses that must have cosigned")
     add("--previous", type=Path, help="a file with a checkpoint that you kept")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from pathlib import Path
+from shlex import quote
 from typing import ClassVar, Literal
 
 Kind = Literal["no", "malformed", "not-found", "not-allowed", "quota", "unavailable", "locked", "refused"]
@@ -85,9 +86,18 @@ def require_file(path: Path) -> None:
     Raises:
         NotFound: there is nothing, or a folder.
     """
-    if not path.is_file():
-        what = f"{path} is a folder, and a file is needed: name one in it"
-        raise NotFound(what if path.is_dir() else f"there is no file {path}")
+    if path.is_file():
+        return
+    if path.is_dir():
+        raise NotFound(f"{path} is a folder, and a file is needed: name one in it")
+    if path.exists():
+        raise NotFound(f"{path} is a device or a pipe: write what it gives into a file, and name that")
+    raise NotFound(f"there is no file {path}")
+
+
+def home_option(home: Path) -> str:
+    """Return the option that names a home in a command to be copied into a shell: `--home 'my home'`."""
+    return f"--home {quote(str(home))}"
 
 
 def where(error: BaseException) -> str:

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from pydantic_core import ErrorDetails
 
 from quarterturn.choices import LISTEN, BoxName
-from quarterturn.errors import Malformed, NotFound
+from quarterturn.errors import Malformed, NotFound, home_option
 from rotation.calendar import Month
 from rotation.errors import RotationError
 from sandbox import pseudonyms
@@ -38,6 +38,7 @@ MAIL = r"[^\s,;<>@]+@[^\s,;<>@]+"
 MailAddress = Annotated[str, StringConstraints(pattern=f"^{MAIL}$")]
 FILE = "quarterturn.toml"
 KEY_SIZE = 32
+MAX_PORT = 65535
 SIGNERS = 2
 """How many maintainers must sign for a protected act."""
 
@@ -58,13 +59,13 @@ class BenchmarkSettings(Section):
     origin: str = Field(
         default="quarterturn.example/log",
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._~:/-]{0,99}$",
-        description="The log's name: a schema-less URL that you own.",
+        description="The log's name: a schema-less URL that you own, of 1 to 100 ASCII letters, digits and `._~:/-`.",
     )
     set: str = Field(default="demo", description="The set of tasks: the name in the home's `set.toml`.")
     first_month: str = Field(description="The first month, YYYY-MM.")
-    measures: Sentence = Field(default="", description="A sentence for the front page: what the benchmark measures.")
-    operator: Sentence = Field(default="", description="A sentence for the front page: who runs it.")
-    score_meaning: Sentence = Field(default="", description="A sentence for the front page: what a score means.")
+    measures: Sentence = Field(default="", description="One line for the front page: what the benchmark measures.")
+    operator: Sentence = Field(default="", description="One line for the front page: who runs it.")
+    score_meaning: Sentence = Field(default="", description="One line for the front page: what a score means.")
 
     @field_validator("first_month")
     @classmethod
@@ -148,6 +149,22 @@ class ServiceSettings(Section):
     callbacks_url: str = Field(
         default="", description="The https URL that leads to `callbacks`; without it no endpoint is run."
     )
+
+    @field_validator("callbacks")
+    @classmethod
+    def _listens(cls, listen: str) -> str:
+        host, _, port = listen.rpartition(":")
+        if not (host and port.isdecimal() and int(port) <= MAX_PORT):
+            raise ValueError(f"it must be ADDRESS:PORT, such as {LISTEN}")
+        return listen
+
+    @field_validator("callbacks_url")
+    @classmethod
+    def _leads_here(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if url and (parts.scheme not in {"https", "http"} or not parts.hostname or parts.query):
+            raise ValueError("it must be a URL, such as https://bench.example.org, without a query")
+        return url
 
     @field_validator("images")
     @classmethod
@@ -360,7 +377,7 @@ def load(path: Path) -> Settings:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise NotFound(f"{path} is missing: make a home with `quarterturn init --home {path.parent}`") from error
+        raise NotFound(f"{path} is missing: make a home with `quarterturn init {home_option(path.parent)}`") from error
     except UnicodeDecodeError:
         raise Malformed(f"{path} is not TOML: it is not UTF-8") from None
     except tomllib.TOMLDecodeError as error:
@@ -453,6 +470,9 @@ def _first(error: ValidationError) -> str:
     place = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "missing":
         return f"'{place}' is missing: {_described(problem['loc'])}"
+    if problem["loc"][-1:] == ("[key]",):
+        table, longest = place.removesuffix(".[key]"), 16 if problem["loc"][0] == "models" else 40
+        return f"'{table}' is wrong: a table's name has 1 to {longest} of a-z, 0-9 and '-', and does not begin with '-'"
     if problem["type"] == "string_pattern_mismatch":
         return f"'{place}' is wrong: {_described(problem['loc'])}"
     if problem["type"] != "extra_forbidden":
@@ -470,6 +490,8 @@ def _in_plain_words(problem: ErrorDetails) -> str:
     bounds = problem.get("ctx", {})
     if what in {"type", "parsing", "from_float"} and kind in _MUST_BE:
         return f"it must be {_MUST_BE[kind]}"
+    if kind == "string" and "max_length" in bounds:
+        return f"it must have at most {bounds['max_length']} characters"
     for name, words in _BOUNDS.items():
         if name in bounds:
             return f"it must be {words} {bounds[name]}"

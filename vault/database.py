@@ -29,7 +29,7 @@ from sqlalchemy import URL, Connection, Engine, ExceptionContext, create_engine,
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
 from sqlmodel import Session, SQLModel
 
-from vault.errors import Malformed, Unavailable, VaultError
+from vault.errors import Malformed, Unavailable, VaultError, reason_and_step
 
 WAIT = 30.0
 """Seconds that a writer waits for another one."""
@@ -52,11 +52,12 @@ _gates: WeakKeyDictionary[Engine, threading.Lock] = WeakKeyDictionary()
 
 _DISK = {
     sqlite3.SQLITE_FULL: "has no room left on its disk: make some, and try again",
-    sqlite3.SQLITE_IOERR: "cannot be read or written: look at its disk",
+    sqlite3.SQLITE_IOERR: "cannot be read or written: its disk is full or broken; look at it, then try again",
     sqlite3.SQLITE_READONLY: "lies where nothing can be written: look at its mode and its disk",
     sqlite3.SQLITE_CANTOPEN: "cannot be opened: look at its folder and its disk",
 }
 
+_FORMS = "write it as sqlite:///PATH or postgresql://HOST/NAME"
 _LOCK = 0x7175617274657274  # "quartert": what all writers of a PostgreSQL database wait for
 _LOCK_TIMEOUT = "55P03"
 _ON_POSTGRES: dict[str, Any] = {
@@ -90,13 +91,13 @@ def open_engine(url: str) -> Engine:
         address = make_url(url)
         address.get_dialect()
     except SQLAlchemyError as error:
-        raise Malformed(f"The database's address cannot be used: {type(error).__name__}.") from None
+        raise Malformed(f"The database's address cannot be used ({type(error).__name__}): {_FORMS}.") from None
     if address.drivername == "sqlite":
         engine = _sqlite(address)
     elif address.drivername in {"postgresql", "postgresql+psycopg"}:
         engine = _postgres(address.set(drivername="postgresql+psycopg"))
     else:
-        raise Malformed("The database's address cannot be used: name one of sqlite:///PATH and postgresql://HOST/NAME.")
+        raise Malformed(f"The database's address cannot be used: {_FORMS}.")
     event.listen(engine, "handle_error", lambda context: _explain(address, context))
     try:
         _require_answer(engine, address)
@@ -115,7 +116,7 @@ def with_password(url: str, password: bytes) -> str:
     try:
         address, text = make_url(url), password.decode().rstrip("\r\n")
     except (ArgumentError, UnicodeDecodeError) as error:
-        raise Malformed(f"The database's address cannot be used: {type(error).__name__}.") from None
+        raise Malformed(f"The database's address cannot be used ({type(error).__name__}): {_FORMS}.") from None
     return (address if address.password else address.set(password=text)).render_as_string(hide_password=False)
 
 
@@ -188,7 +189,7 @@ def _private(address: URL) -> None:
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     except OSError as error:
-        raise Unavailable(f"The database {path} cannot be opened: {error.strerror}.") from None
+        raise Unavailable(f"The database {path} cannot be opened: {reason_and_step(error)}.") from None
 
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:
@@ -253,7 +254,9 @@ def _explain(address: URL, context: ExceptionContext) -> None:
     if context.is_pre_ping:  # the pool connects anew
         return
     if isinstance(error, UnicodeEncodeError | OverflowError):  # a driver's own word for half a character, or too long
-        raise Malformed(f"{_as_text(address)} cannot store a text or a number that was given.") from None
+        raise Malformed(
+            f"{_as_text(address)} cannot store a text or a number that was given: it is no UTF-8, or too large."
+        ) from None
     if context.dialect.name == "sqlite":
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the higher bits say what exactly
         if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,16 @@ from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 Kind = Literal["no", "malformed", "not-found", "not-allowed", "quota", "unavailable", "locked", "refused"]
 
+_OPENED = "run it as the user who may, or let this one use it"
+_ROOM = "make room on its disk, then try again"
+_STEPS = {
+    errno.EACCES: _OPENED,
+    errno.EPERM: _OPENED,
+    errno.ENOSPC: _ROOM,
+    errno.EDQUOT: _ROOM,
+    errno.ENAMETOOLONG: "name a shorter path",
+    errno.EROFS: "have it mounted for writing, or name another place",
+}
 _SHOWN = 200  # characters of a value that a line of text shows
 
 
@@ -26,6 +37,12 @@ class ErrorWithKind(Protocol):
 def kind_of(error: BaseException) -> Kind | None:
     """Give the `kind` of one of our own errors, whichever package raised it; None for any other exception."""
     return error.kind if isinstance(error, ErrorWithKind) else None
+
+
+def reason_and_step(error: OSError) -> str:
+    """Return why the system refused a file or a folder, and what a person can do about it."""
+    step = _STEPS.get(error.errno or 0, "look at its folder and its disk, then try again")
+    return f"{error.strerror or error}; {step}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,9 @@ def write_atomically(path: Path, data: bytes, scratch: Path) -> None:
         while view:
             view = view[os.write(descriptor, view) :]
         os.fsync(descriptor)
+    except OSError as error:  # the system names no file here
+        error.filename = str(path)
+        raise
     finally:
         os.close(descriptor)
     try:

@@ -60,7 +60,8 @@ def texts(source: Path | str) -> tuple[dict[str, str], dict[str, str]]:
     path = LIBRARY / source if isinstance(source, str) and source in library() else Path(source)
     files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
     if not files or not all(file.is_file() for file in files):
-        raise NotFound(f"there is no grammar at {path}; the shipped ones are {', '.join(library())}")
+        empty = ": a folder with no *.yaml in it" if path.is_dir() else ""
+        raise NotFound(f"there is no grammar at {path}{empty}; the shipped ones are {', '.join(library())}")
     own = path if path.is_dir() else path.parent
     dictionaries = [*(LIBRARY / DICTIONARIES).glob("*.yaml"), *(own / DICTIONARIES).glob("*.yaml")]  # its own win
     return _read_all(files, suffix=True), _read_all(dictionaries)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from quarterturn.errors import Malformed, Unavailable
+from quarterturn.errors import Malformed, NotFound, Unavailable
 from sandbox.remote_client import NoAnswer, RemoteClient
 from sandbox.remote_document import InvalidAnswer, read_within
 from vault.canonical import parse
@@ -41,12 +41,32 @@ def follow(source: str, keys: Sequence[str], state_file: Path, clock: Callable[[
     Raises:
         Unavailable: it cannot be reached.
         Malformed: the kept file is none.
-        Broken: the log contradicts itself.
+        NotFound: at the first look there is no log.
+        Broken: the log contradicts itself, or what was there at the last look is gone.
     """
+    kept = _read(state_file)
     with _reading(source) as read:
-        report = check_log(read, [Verifier.parse(key) for key in keys], _read(state_file), clock())
+        look = read if kept else _of_a_log(read, source)
+        report = check_log(look, [Verifier.parse(key) for key in keys], kept, clock())
     _keep(state_file, report)  # of a fork that is what was kept before
     return report
+
+
+def _of_a_log(read: Read, source: str) -> Read:
+    """Refuse a place without a checkpoint: if it was never a log, nothing is wrong with one."""
+
+    def first(path: str) -> bytes:
+        try:
+            return read(path)
+        except Broken:
+            if path != HEAD:
+                raise
+            near = f"{source.rstrip('/')}/log"
+            raise NotFound(
+                f"there is no log at {source}: no {HEAD}; name its folder or address, such as {near}"
+            ) from None
+
+    return first
 
 
 def fetch_consistency(source: str, release: Path, kept: str) -> list[bytes] | None:
@@ -104,7 +124,9 @@ def _served(client: RemoteClient, address: str) -> Read:
                 if status == _OK:
                     return read_within(answer.iter_raw(), MAX_BYTES, address)
         except NoAnswer as error:
-            raise Unavailable(f"{address} cannot be reached ({error}); try again") from error
+            raise Unavailable(
+                f"{address} cannot be reached ({error}): check the address, or try again later"
+            ) from error
         except InvalidAnswer as error:
             raise Broken(f"the log's file {path} cannot be read: {error}", where=path) from None
         raise Broken(

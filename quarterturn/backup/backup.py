@@ -32,6 +32,7 @@ from quarterturn.errors import Refused, Unavailable
 from quarterturn.home.paths import HomePaths
 from quarterturn.servers.home_servers import kept_files
 from vault.canonical import canonical
+from vault.errors import reason_and_step
 from vault.files import make_folder, sync_folder
 from vault.keys import private_files, ring_file
 from vault.keys.unlocking import protected
@@ -136,7 +137,7 @@ def whole(destination: Path, what: str) -> Iterator[Path]:
                 raise
     except OSError as error:
         place = error.filename or destination
-        raise Unavailable(f"{what} cannot be written: {place}: {error.strerror or error}; nothing is there") from None
+        raise Unavailable(f"{what} cannot be written: {place}: {reason_and_step(error)}; nothing is there") from None
 
 
 def _settle(folder: Path) -> None:

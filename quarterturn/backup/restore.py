@@ -24,7 +24,7 @@ from quarterturn.backup.backup import FORMAT, MANIFEST, ROWS, digest, head_of, s
 from quarterturn.errors import Malformed, NotFound, Refused, Unavailable
 from quarterturn.home.paths import SQLITE, HomePaths
 from vault.database import open_engine
-from vault.errors import Broken
+from vault.errors import Broken, reason_and_step
 from vault.errors import Malformed as NotUnderstood
 from vault.files import make_folder, sync_folder
 from vault.ledger.audit.command import read_keys
@@ -233,5 +233,7 @@ def _move(source: Path, place: Path) -> None:
     except OSError as error:
         for path in (beside, place):
             path.unlink(missing_ok=True)
-        raise Unavailable(f"the database {place} cannot be written: {error.strerror}; nothing is there") from None
+        raise Unavailable(
+            f"the database {place} cannot be written: {reason_and_step(error)}; nothing is there"
+        ) from None
     source.unlink()

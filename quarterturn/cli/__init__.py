@@ -30,11 +30,13 @@ from quarterturn.cli.terminal.output import printable
 from quarterturn.cli.terminal.secrets import take_secrets
 from quarterturn.cli.terminal.verb_groups import GroupedVerbs
 from quarterturn.cli.terminal.version import show as show_version
-from quarterturn.errors import where
+from quarterturn.errors import Malformed, where
 
 NAME = "quarterturn"
 COMPLETING = f"_{NAME.upper()}_COMPLETE"
 """The variable in which a shell asks for completions."""
+MAY_BE_EMPTY = frozenset(("--answer", "--agent", "--as", "--reason", "--reject"))
+"""Options whose verbs say themselves what an empty value means, or why there may be none."""
 _NO_FILE = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 _PLAIN_WORDS = {
@@ -44,6 +46,7 @@ _PLAIN_WORDS = {
     "Input should be less than or equal to": "it must be at most",
     "Input should be greater than": "it must be more than",
     "Input should be less than": "it must be less than",
+    "is not readable": "cannot be read: run it as the user who may, or let this one use it",
 }
 """What Pydantic says of an option's value, and what is said here."""
 
@@ -103,7 +106,7 @@ def run(arguments: Sequence[str]) -> int:
         _say_no_more()
         return OK
     except (Exception, KeyboardInterrupt) as error:
-        message, code = _explained(error)
+        message, code = _explained(error, arguments)
         if "--json" in arguments:
             _say(json.dumps({"ok": False, "data": {"error": message, "exit": code}}))
         print(printable(f"{NAME}: {message}"), file=sys.stderr)
@@ -145,6 +148,7 @@ def _say_no_more() -> None:
 
 def _invoke(arguments: list[str]) -> int:
     """Run a command; unlike `app()` this leaves interrupts and broken pipes to us."""
+    _require_values(arguments)
     command = tree()
     with command.make_context(NAME, arguments) as context:
         command.invoke(context)
@@ -152,10 +156,27 @@ def _invoke(arguments: list[str]) -> int:
     return OK
 
 
-def _explained(error: BaseException) -> tuple[str, int]:
+def _require_values(arguments: Sequence[str]) -> None:
+    """Refuse a value that is empty, as of a variable of the shell that is not set: a folder would be this one.
+
+    Raises:
+        Malformed: there is one.
+    """
+    before = ""
+    for word in arguments:
+        if word == "--":
+            return
+        name, sign, value = word.partition("=") if word.startswith("--") else (before, "=", word)
+        if sign and not value and name not in MAY_BE_EMPTY:
+            what = name if name.startswith("--") else "an argument"
+            raise Malformed(f"{what} is empty: give it a value, or leave it out; is a variable of the shell not set?")
+        before = word
+
+
+def _explained(error: BaseException, arguments: Sequence[str]) -> tuple[str, int]:
     """Give the one sentence and the exit code of anything that a verb raised."""
     if isinstance(error, typer.TyperException):
-        return _usage(error), EXITS["malformed"]
+        return _usage(error, arguments), EXITS["malformed"]
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return (
             "interrupted; nothing half-done is kept; the same command resumes, unless another one is named above",
@@ -164,21 +185,35 @@ def _explained(error: BaseException) -> tuple[str, int]:
     if (code := exit_code(error)) is not None:
         return " ".join(str(error).split()), code
     if isinstance(error, OSError):
-        kind = "not-found" if isinstance(error, _NO_FILE) else "unavailable"
-        return f"{error.filename or 'standard output, or a file'}: {error.strerror or error}", EXITS[kind]
+        from vault.errors import reason_and_step  # a foreign `vault` is named before ours is looked for
+
+        name = error.filename or "standard output, or a file"
+        if isinstance(error, _NO_FILE):
+            return f"{name}: {error.strerror or error}", EXITS["not-found"]
+        return f"{name}: {reason_and_step(error)}", EXITS["unavailable"]
     return _bug(error), BUG
 
 
-def _usage(error: typer.TyperException) -> str:
+def _usage(error: typer.TyperException, arguments: Sequence[str]) -> str:
     """Say what was wrong with the command line, and which `--help` explains it."""
     context = getattr(error, "ctx", None)
-    place = context.command_path if context else NAME
+    place = context.command_path if context else _verb(arguments)
     sentence = " ".join(error.format_message().replace("Value error, ", "").split()).rstrip(".")
     for theirs, ours in _PLAIN_WORDS.items():
         sentence = sentence.replace(theirs, ours)
     if place == NAME and sentence.startswith("No such option"):
         sentence += "; the options of a verb come after the verb"
     return f"{sentence}; see `{place} --help`"
+
+
+def _verb(arguments: Sequence[str]) -> str:
+    """Return the program with the verb that a command line begins with."""
+    command, words = tree(), [NAME]
+    for word in arguments:
+        if (command := getattr(command, "commands", {}).get(word)) is None:
+            break
+        words.append(word)
+    return " ".join(words)
 
 
 def _bug(error: BaseException) -> str:

@@ -115,7 +115,7 @@ class Connection:
         try:
             yield
         except NoAnswer as error:
-            raise no_answer(f"{self._url} does not answer ({error}); try again later.") from None
+            raise no_answer(f"{self._url} does not answer ({error}): check the address, or try again later.") from None
         except InvalidAnswer as error:
             raise no_answer(f"{error}. Check the address, or update this client.") from None
 

@@ -29,6 +29,7 @@ from quarterturn.settings import Settings
 from sandbox.endpoint.signature import Sender
 from vault.database import open_engine
 from vault.errors import Refused as AlreadyThere
+from vault.errors import reason_and_step
 from vault.file_lock import locked
 from vault.files import make_folder, write_atomically
 from vault.keys import private_files, signing
@@ -67,7 +68,7 @@ def create(
         Locked: it was begun with another passphrase.
     """
     places = HomePaths(home.resolve())
-    _refuse_what_is_there(places)
+    require_free(places)
     _make_folders(places)  # 1
     out.say("making the key ring and the signing keys")
     started = places.ring.exists()
@@ -118,7 +119,7 @@ def _make_folders(places: HomePaths) -> None:
     except OSError as error:
         place = error.filename or places.home
         goes_on = "the same command goes on from here"
-        step = goes_on if error.errno in _PASSING else f"name another folder with --home, or mend that of {place}"
+        step = goes_on if error.errno in _PASSING else "name another folder with --home, or have this one opened to you"
         raise Unavailable(f"{place} cannot be made: {error.strerror}; {step}") from None
 
 
@@ -128,7 +129,7 @@ def _show(path: Path, text: str) -> None:
         with locked(path.parent, _PATIENCE, f"writing {path.name}", folder=True):
             write_atomically(path, text.encode(), path.with_name(f".{path.name}.new"))
     except OSError as error:
-        raise Unavailable(f"{path} cannot be written: {error.strerror}; call again") from None
+        raise Unavailable(f"{path} cannot be written: {reason_and_step(error)}") from None
 
 
 def _kept(path: Path, ring: KeyRing, use: bytes) -> Ed25519PrivateKey:
@@ -138,7 +139,12 @@ def _kept(path: Path, ring: KeyRing, use: bytes) -> Ed25519PrivateKey:
     return signing.load(path, ring, use)
 
 
-def _refuse_what_is_there(places: HomePaths) -> None:
+def require_free(places: HomePaths) -> None:
+    """Refuse a place for a new home that is taken.
+
+    Raises:
+        Refused: there is a home, a file, or something else that a home does not hold.
+    """
     home = places.home
     if places.settings.exists():
         raise Refused(f"{home} is a home already; choose another folder, or go on with the verbs that work on it")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quarterturn import settings
-from quarterturn.errors import NotFound
+from quarterturn.errors import NotFound, home_option
 
 if TYPE_CHECKING:
     from quarterturn.settings import Settings
@@ -136,7 +136,9 @@ class HomePaths:
         if self.home.is_file():
             raise NotFound(f"{self.home} is a file, and a home is a folder: name the folder with --home")
         if not self.settings.is_file():
-            raise NotFound(f"there is no home at {self.home}: make one with `quarterturn init --home {self.home}`")
+            raise NotFound(
+                f"there is no home at {self.home}: make one with `quarterturn init {home_option(self.home)}`"
+            )
 
     def require_database(self, url: str) -> None:
         """Refuse an SQLite address with no file behind it: opening it would make an empty database.
@@ -147,8 +149,8 @@ class HomePaths:
         file = Path(url.removeprefix(SQLITE))
         if url.startswith(SQLITE) and file.parent.is_dir() and not file.exists():
             raise NotFound(
-                f"the home has lost its database, {file}: put the file back, mend database.url in {self.settings}, or "
-                "make a home of a backup with `quarterturn restore`"
+                f"the home has lost its database, {file}: put the file back, mend database.url in {self.settings} or "
+                "QUARTERTURN_DATABASE, or make a home of a backup with `quarterturn restore`"
             )
 
     def database_url(self, chosen: Settings, named: str | None = None) -> str:

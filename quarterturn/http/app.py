@@ -217,7 +217,8 @@ async def _invalid(request: Request, error: Exception) -> Response:
             return problems.answer(problem.code, problem.headers, **problem.members)
         return problems.answer("malformed", **validation.not_json(errors))
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media not in ("", json_responses.JSON):
+    unread = errors[0]["type"] == "model_attributes_type" and request.headers.get("content-length", "1") != "0"
+    if media != json_responses.JSON and (media or unread):  # without a type, a body is not read as JSON
         return problems.answer(
             "unsupported-media-type", field="Content-Type", given=problems.shown(media), expected=json_responses.JSON
         )

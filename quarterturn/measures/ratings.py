@@ -214,8 +214,10 @@ def rows(file: Path, names: Sequence[str]) -> Iterator[tuple[int, dict[str, str]
             if empty := [name for name in names[:-1] if not fields[name]]:
                 raise Malformed(f"{file}, line {reader.line_num}: {empty[0]} is empty")
             yield reader.line_num, fields
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise Malformed(f"{file} is no CSV file in UTF-8: {error}") from None
+    except UnicodeDecodeError:
+        raise Malformed(f"{file} is no CSV file: it is not UTF-8") from None
+    except csv.Error as error:
+        raise Malformed(f"{file} is no CSV file: {error}") from None
 
 
 def _numeric(categories: Iterable[str]) -> list[str] | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, inspect, text
 
-from quarterturn.errors import NotFound, Refused
+from quarterturn.errors import NotFound, Refused, home_option
 from quarterturn.migrations import procrastinate_tables
 from vault.database import transaction
 
@@ -49,7 +49,7 @@ def require_newest(engine: Engine, home: Path) -> None:
         if at != NEWEST:
             raise Refused(
                 f"the home's database is at revision {at}, and this version works on {NEWEST}: run `quarterturn "
-                f"upgrade --home {home}`"
+                f"upgrade {home_option(home)}`"
             )
         complete = _has_bells(connection)
     if not complete:

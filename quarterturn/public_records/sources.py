@@ -180,6 +180,9 @@ def release(folder: Path, report: AuditReport) -> PublicRecords:
     try:
         bundle = Bundle.read(folder)
         tasks, runs = list(_tasks(bundle)), list(_runs(bundle))
+    except KeyError as error:
+        what = f"holds a task of another form, without {error.args[0]}: nothing is made of it"
+        raise Malformed(f"{folder} {what}; ask whoever published it") from None
     except VaultError as error:
         raise Refused(f"{folder} changed while it was read; try again: {error}") from None
     manifest = bundle.manifest

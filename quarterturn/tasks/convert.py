@@ -36,7 +36,7 @@ def convert_path(benchmark: str, path: Path, *, account: str, states: Path | Non
         raise NotFound(f"there is no folder {states}; --state names one with a file NAME.json for each task")
     sources = list(_READERS[benchmark](path, account, states))
     if not sources:
-        raise NotFound(f"{path} has no {_SOUGHT[benchmark]}; name the folder of {benchmark}'s tasks")
+        raise NotFound(f"{path} has no {_SOUGHT[benchmark]}; name the folder that holds the tasks of {benchmark}")
     tools = {name: list(server.tools) for name, server in SERVERS.items()}
     return [convert(source, tools) for source in sources]
 

@@ -183,8 +183,10 @@ def read(path: Path) -> SetSpec:
     """
     try:
         text = path.read_text(encoding="utf-8")
-    except (FileNotFoundError, IsADirectoryError):
+    except FileNotFoundError:
         raise NotFound(f"there is no set file at {path}") from None
+    except IsADirectoryError:
+        raise NotFound(f"{path} is a folder, and a set is a file: name the file in it") from None
     except UnicodeDecodeError:
         raise Malformed(f"{path} is not TOML: it is not UTF-8") from None
     spec = SetSpec.of(parse(text, str(path)), text)

@@ -33,6 +33,7 @@ from sandbox.world import frames
 
 MAX_LINE = 4 * 1024 * 1024
 MAX_QUEUED = 256  # lines that nobody took yet
+MAX_STRAY = 200  # bytes that are kept of a line that is no message
 CHUNK = 64 * 1024
 
 
@@ -116,6 +117,10 @@ class WorldServers:
                     return tools
         return None
 
+    def stray(self, server: str) -> bytes:
+        """Return how the first line of a server's output begins that is no message of the protocol; or nothing."""
+        return self._lines[server].stray
+
     async def _asked(self, server: str, client: Client, tool: str, arguments: Mapping[str, Any]) -> ToolReply:
         request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(arguments)))
         try:
@@ -171,6 +176,7 @@ class _Line:
         self.wanted = anyio.Event()  # a call asked for it
         self.settled = anyio.Event()
         self.ended = anyio.Event()
+        self.stray = b""  # how the first line begins that is no message
         self._buffer = bytearray()
         self._incoming: MemoryObjectSendStream[SessionMessage | Exception]
         self._outgoing: MemoryObjectReceiveStream[SessionMessage | Exception]
@@ -195,8 +201,11 @@ class _Line:
             if nodes(bytes(line)) > MAX_NODES:
                 self.close()
                 return
+            message = _parsed(bytes(line))
+            if isinstance(message, Exception):
+                self.stray = self.stray or bytes(line[:MAX_STRAY])
             try:
-                self._incoming.send_nowait(_parsed(bytes(line)))
+                self._incoming.send_nowait(message)
             except (anyio.ClosedResourceError, anyio.BrokenResourceError):
                 return
             except anyio.WouldBlock:

@@ -37,9 +37,9 @@ def listed(box: Box, server: Server, *, limits: ResourceLimits | None = None) ->
     world = box.world([server], in_data(server, server.seed({})), limits or ResourceLimits())
     try:
         started = time.monotonic()
-        tools = asyncio.run(_asked(world.channel(), server.name))
+        tools, stray = asyncio.run(_asked(world.channel(), server.name))
         if tools is None:
-            raise Unavailable(_failure(server, _exit(world, patient=time.monotonic() - started < SECONDS)))
+            raise Unavailable(_failure(server, _exit(world, patient=time.monotonic() - started < SECONDS), stray))
     finally:
         world.close()
     return {
@@ -63,22 +63,27 @@ def _exit(world: World, *, patient: bool) -> Exit | None:
     return next(iter(world.exits), None)
 
 
-def _failure(server: Server, ended: Exit | None) -> str:
+def _failure(server: Server, ended: Exit | None, stray: bytes) -> str:
     words = " ".join(server.command)
+    line = printable(stray).strip()
+    wrote = f"; its standard output has lines that are not MCP, first '{line}'" if line else ""
     if ended is None:
         return (
-            f"the server {server.name} did not list its tools within {SECONDS:.0f} s; its command is `{words}`: it "
-            "must start without a network and write nothing but MCP on its standard output"
+            f"the server {server.name} did not list its tools within {SECONDS:.0f} s{wrote}; its command is `{words}`: "
+            "it must start without a network and without an initial state, and write nothing but MCP on its standard "
+            "output"
         )
     last = said_last(ended.stderr)
     return (
         f"the server {server.name} ended with code {ended.code} before it listed its tools, "
-        f"{f'and said last: {last}' if last else 'and said nothing'}; its command is `{words}`: mend command or "
-        "environment in its manifest, or pin what it needs in a constraints.txt beside it"
+        f"{f'and said last: {last}' if last else 'and said nothing on standard error'}{wrote}; its command is "
+        f"`{words}`, which is started in its own folder without an initial state: mend command or environment in its "
+        "manifest, or pin what it needs in a constraints.txt beside it"
     )
 
 
-async def _asked(channel: socket.socket, name: str) -> list[Mapping[str, Any]] | None:
+async def _asked(channel: socket.socket, name: str) -> tuple[list[Mapping[str, Any]] | None, bytes]:
+    """Return a server's tools, or None, and how the first line of its output begins that is no message."""
     channel.settimeout(0)
     servers = WorldServers([name], channel, lambda _entry: None, SECONDS)
     tools = None
@@ -86,4 +91,4 @@ async def _asked(channel: socket.socket, name: str) -> list[Mapping[str, Any]] |
         group.start_soon(servers.run)
         tools = await servers.tools(name)
         group.cancel_scope.cancel()
-    return tools
+    return tools, servers.stray(name)

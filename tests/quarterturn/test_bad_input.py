@@ -64,6 +64,8 @@ def test_a_missing_home_is_three_whatever_is_there_instead(refused, tmp_path):
     for words in ANY:
         refused(3, "make one with `quarterturn init --home", *words, "--home", tmp_path / "none")
     refused(3, f"there is no home at {tmp_path}", "task", "list", "--home", tmp_path)
+    blank = tmp_path / "no home"
+    refused(3, f"make one with `quarterturn init --home '{blank}'`", "task", "list", "--home", blank)
     file = tmp_path / "notes.txt"
     file.write_text("")
     refused(3, f"{file} is a file, and a home is a folder", "task", "list", "--home", file)
@@ -153,6 +155,11 @@ def test_a_home_that_can_never_be_made_asks_for_another_folder(refused, tmp_path
     (tmp_path / "file").touch()
     for place in (tmp_path / "file" / "home", "/proc/home"):
         refused(6, "name another folder with --home", "init", "--home", place, "--month", "2026-12")
+
+
+def test_a_demo_in_a_home_is_refused_before_a_box_is_made(refused, home, monkeypatch):
+    monkeypatch.setattr("quarterturn.cli.setup.demo.choose_box", lambda *_, **__: pytest.fail("a box was made"))
+    refused(8, "is a home already", "demo", "--home", home)
 
 
 # -- months, runs and tasks -------------------------------------------------------------------------------------------
@@ -470,13 +477,43 @@ def test_a_release_or_key_that_is_not_there_is_three_and_no_failed_audit(refused
         (["grammar", "check", "BYTES"], 2, "bytes.yaml cannot be read: it is not UTF-8"),
         (["watch", "trace", "EMPTY", "--as", "me", "--home", "h"], 2, "is empty: put the text that leaked into it"),
         (["measure", "BYTES"], 2, "is not the file of a run: it is not JSON"),
+        (["measure", GOOD, "--key", VECTORS / "log.vkey"], 2, "a task of another form, without spec: nothing is made"),
+        (["task", "list", "--home", ""], 2, "--home is empty: give it a value, or leave it out"),
+        (["task", "show", "", "--as", "me", "--home", "h"], 2, "an argument is empty"),
+        (["task", "try", "FOLDER"], 3, "is a folder, and a file is needed"),
+        (["task", "import", "/dev/null", "--as", "me", "--home", "h"], 3, "/dev/null is a device or a pipe: write"),
+        (["task", "shred", "t-x", "--state", "draft", "--as", "me", "--home", "h"], 2, "Give ids or --state, not both"),
+        (
+            ["approval", "sign", "x", "--key", "k", "--signature", "s", "--home", "h"],
+            2,
+            "give --key or --signature, not",
+        ),
+        (["run", "--as", "me", "--agent", "true", "--public-url", "x"], 2, "--public-url belongs to --endpoint"),
+        (["grammar", "import", "redis", "--as", "me", "--home", "h"], 3, "the shipped grammar redis needs no import"),
+        (["grammar", "check", "FOLDER"], 3, "no *.yaml in it; the shipped ones are"),
+        (["set", "check", "FOLDER"], 3, "is a folder, and a set is a file"),
+        (["ratings", "agreement", "BYTES"], 2, "bytes.yaml is no CSV file: it is not UTF-8"),
+        (
+            ["keys", "split", "--as", "me", "--threshold", "2", "--custodian", "a=b", "--out", "FOLDER", "--home", "h"],
+            3,
+            "the key of a is neither age1... nor ssh-ed25519 ..., and there is no file b",
+        ),
+        (["fetch", "http://127.0.0.1:9", "2026-12"], 2, "'2026-12' is no release: its name is Historical-YYYY-MM"),
+        (
+            ["log", "monitor", VECTORS, "--key", VECTORS / "log.vkey", "--state", "STATE"],
+            3,
+            "there is no log at VECTORS: no checkpoint; name its folder or address, such as VECTORS/log",
+        ),
+        (["init", "--home", "STATE", "--origin", "ü.example"], 2, "ASCII"),
     ],
 )
 def test_a_slip_is_answered_by_the_thing_the_place_and_the_next_step(words, code, sentence, refused, tmp_path):
     (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe")
     (tmp_path / "empty").touch()
-    places = {"FOLDER": tmp_path, "BYTES": tmp_path / "bytes.yaml", "EMPTY": tmp_path / "empty"}
-    refused(code, sentence, *(places.get(word, word) for word in words))
+    places = {"FOLDER": tmp_path / "folder", "BYTES": tmp_path / "bytes.yaml", "EMPTY": tmp_path / "empty"}
+    places["FOLDER"].mkdir()
+    words = [places.get(word, tmp_path / "state" if word == "STATE" else word) for word in words]
+    refused(code, sentence.replace("VECTORS", str(VECTORS)), *words)
 
 
 def test_a_good_bundle_is_yes_with_what_it_does_not_prove(say):

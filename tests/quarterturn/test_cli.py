@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import subprocess
 import sys
@@ -139,13 +141,37 @@ def test_an_interrupted_verb_says_that_it_goes_on(say, home, monkeypatch):
     assert "the same command resumes" in said.data["error"]
 
 
-def test_a_disk_that_fails_is_named(say, home, monkeypatch):
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device", "/some/where")
+def test_an_option_without_its_value_names_the_verb_that_it_belongs_to(say):
+    assert "requires an argument; see `quarterturn task list --help`" in say("task", "list", "--state").sentence
 
-    monkeypatch.setattr("quarterturn.month.turn_status.status", full)
+
+@pytest.mark.parametrize(
+    ("number", "sentence"),
+    [
+        (errno.ENOSPC, "No space left on device; make room on its disk, then try again"),
+        (errno.EACCES, "Permission denied; run it as the user who may, or let this one use it"),
+        (errno.EROFS, "Read-only file system; have it mounted for writing, or name another place"),
+    ],
+)
+def test_a_disk_that_fails_is_named_with_the_next_step(number, sentence, say, home, monkeypatch):
+    def failing(*_: object) -> None:
+        raise OSError(number, os.strerror(number), "/some/where")
+
+    monkeypatch.setattr("quarterturn.month.turn_status.status", failing)
     said = say("turn", "status", "--home", home)
-    assert (said.code, said.sentence) == (6, "quarterturn: /some/where: No space left on device")
+    assert (said.code, said.sentence) == (6, f"quarterturn: /some/where: {sentence}")
+
+
+def test_doctor_reports_a_home_whose_files_cannot_be_read(say, home, monkeypatch):
+    monkeypatch.setattr("quarterturn.cli.setup.doctor_checks._boxes", dict)
+
+    def unreadable(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(home / "quarterturn.toml"))
+
+    monkeypatch.setattr("quarterturn.settings.load", unreadable)
+    said = say("doctor", "--home", home)
+    assert said.code == 6
+    assert f"wrong   home        {home}/quarterturn.toml: Permission denied; run it as the user who may" in said.out
 
 
 @pytest.mark.slow

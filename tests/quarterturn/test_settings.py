@@ -53,6 +53,14 @@ FIRST = '[benchmark]\nfirst_month = "2026-12"\n'
         (FIRST + '[notify]\nmail_from = "a@b.example\\nBcc: c@d.example"\n', "'notify.mail_from' is wrong"),
         (FIRST + '[notify]\nmail_to = ["a@b.example, c@d.example"]\n', "'notify.mail_to.0' is wrong"),
         (FIRST + "store = 1\n", "'benchmark.store' is not a setting"),
+        (FIRST + '[service]\ncallbacks = "x"\n', "'service.callbacks' is wrong: it must be ADDRESS:PORT, such as 127."),
+        (
+            FIRST + '[service]\ncallbacks_url = "x"\n',
+            "'service.callbacks_url' is wrong: it must be a URL, such",
+        ),
+        (FIRST + '[models.A]\nwire = "openai"\n', "'models.A' is wrong: a table's name has 1 to 16 of a-z, 0-9 and"),
+        (FIRST + f'operator = "{"x" * 301}"\n', "'benchmark.operator' is wrong: it must have at most 300 characters"),
+        (FIRST + 'operator = "a\\nb"\n', "'benchmark.operator' is wrong: One line for the front page:"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(text, sentence, tmp_path):

@@ -1,5 +1,6 @@
 """Tests of the database layer: writes are atomic, durable and serial, reads take no lock, errors show no parameter."""
 
+import errno
 import os
 import sqlite3
 import subprocess
@@ -284,13 +285,22 @@ def test_a_refused_row_is_not_quoted(engine):
 
 @pytest.mark.parametrize("url", ["", "nonsense", "nosuchdriver://x/y", "sqlite://", "sqlite:///:memory:"])
 def test_an_address_that_is_none_is_malformed(url):
-    with pytest.raises(Malformed):
+    with pytest.raises(Malformed, match="sqlite:///PATH"):
         open_engine(url)
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(Unavailable, match=f"{tmp_path}/none/x.db"):
         open_engine(f"sqlite:///{tmp_path}/none/x.db")
+
+
+def test_a_disk_that_takes_no_writes_is_named_with_the_next_step(tmp_path, monkeypatch):
+    def read_only(*_):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("vault.database.os.open", read_only)
+    with pytest.raises(Unavailable, match=r"x\.db cannot be opened: Read-only file system; have it mounted"):
+        open_engine(f"sqlite:///{tmp_path}/x.db")
 
 
 def test_a_file_that_is_no_database_is_named_and_left_alone(tmp_path):

@@ -1,7 +1,10 @@
 """Tests of files and folders that are whole after a crash."""
 
+import errno
 import os
 from pathlib import Path
+
+import pytest
 
 from vault.files import write_atomically
 
@@ -13,6 +16,16 @@ def test_a_file_is_written_whole_over_the_old_one(tmp_path):
         write_atomically(path, data, tmp_path / ".new")
         assert path.read_bytes() == data
     assert not (tmp_path / ".new").exists()
+
+
+def test_a_disk_that_is_full_names_the_file(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(OSError, match="No space left") as error:
+        write_atomically(tmp_path / "a", b"one", tmp_path / ".new")
+    assert error.value.filename == str(tmp_path / "a")
 
 
 def test_a_file_is_whole_and_forced_to_the_disk_before_it_has_its_name_and_its_name_afterwards(tmp_path, monkeypatch):

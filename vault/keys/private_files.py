@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from vault.errors import Locked, Malformed, Refused
+from vault.errors import Locked, Malformed, Refused, reason_and_step
 from vault.file_lock import locked
 from vault.files import sync_folder
 
@@ -48,7 +48,7 @@ def create(path: Path, data: bytes, what: str) -> None:
             f"There is a {what} at {path} already; it was left as it is. Move it away to make a new one."
         ) from None
     except OSError as error:
-        raise Locked(f"A {what} cannot be written to {path}: {error.strerror}.") from None
+        raise Locked(f"A {what} cannot be written to {path}: {reason_and_step(error)}.") from None
 
 
 def replace(path: Path, data: bytes, what: str) -> None:
@@ -67,7 +67,7 @@ def replace(path: Path, data: bytes, what: str) -> None:
                 _take_back(path, old)
                 raise
     except OSError as error:
-        raise Locked(f"The {what} at {path} cannot be written: {error.strerror}.") from None
+        raise Locked(f"The {what} at {path} cannot be written: {reason_and_step(error)}.") from None
 
 
 @contextmanager
@@ -82,7 +82,7 @@ def exclusive_lock(folder: Path, what: str, patience: float = PATIENCE) -> Itera
         try:
             held.enter_context(locked(folder, patience, f"changing the {what}", folder=True))
         except OSError as error:
-            raise Locked(f"The {what} in {folder} cannot be changed: {error.strerror}.") from None
+            raise Locked(f"The {what} in {folder} cannot be changed: {reason_and_step(error)}.") from None
         for directory in [folder, *(path for path in folder.rglob("*") if path.is_dir() and not path.is_symlink())]:
             remove_abandoned(directory)
         yield
@@ -119,7 +119,7 @@ def read(path: Path, what: str) -> bytes:
     except FileNotFoundError:
         raise Locked(f"There is no {what} at {path}: put it back from a backup.") from None
     except OSError as error:
-        raise Locked(f"The {what} at {path} cannot be opened: {error.strerror}.") from None
+        raise Locked(f"The {what} at {path} cannot be opened: {reason_and_step(error)}.") from None
     try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):

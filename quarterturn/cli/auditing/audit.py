@@ -47,7 +47,7 @@ def register(app: typer.Typer) -> None:
 
 
 def audit(
-    bundle: Annotated[Path, typer.Argument(help="A release folder, Historical-YYYY-MM.")],
+    bundle: Annotated[Path, typer.Argument(metavar="RELEASE", help="A release folder, Historical-YYYY-MM.")],
     key: Keys,
     policy: PolicyFile = None,
     previous: Previous = None,

@@ -64,6 +64,11 @@ def _require_consistent_options(
 ) -> None:
     if everything and releases:
         raise Malformed("name releases or give --all, not both")
+    from rotation.calendar import is_release
+
+    for name in releases or ():
+        if not is_release(name):
+            raise Malformed(f"{name!r} is no release: its name is Historical-YYYY-MM")
     if (policy or previous) and not key:
         raise Malformed("--policy and --previous are for the audit: give --key, too")
 

@@ -86,7 +86,8 @@ def approval_sign(
     from quarterturn.cli.terminal.secrets import open_app
 
     if (key is None) == (signature is None):
-        raise Malformed("give your --key, or a --signature that `ssh-keygen -Y sign` made")
+        both = "give --key or --signature, not both"
+        raise Malformed(both if key else "give your --key, or a --signature that `ssh-keygen -Y sign` made")
     with open_app(home) as app:
         asked = app.approvals.request(request_id)
         armored = signatures.sign(asked.body, key) if key is not None else _text(signature)

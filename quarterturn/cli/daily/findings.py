@@ -39,13 +39,13 @@ def list_findings(
 
 def review(
     finding: Annotated[int, typer.Argument(help="A finding's number.")],
-    state: Annotated[ReviewState, typer.Argument(help="The status to set.")],
+    state: Annotated[ReviewState, typer.Argument(help="The state to set.")],
     who: Who,
     note: Annotated[str, typer.Option(help="The reason, for later readers.")] = "",
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Set a finding's status. Scores do not change."""
+    """Set the state of a finding's review. Scores do not change."""
     from quarterturn.cli.daily import findings_text
     from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.findings.finding_list import described

@@ -88,9 +88,15 @@ def grammar_import(
 ) -> None:
     """Import a grammar of your own, sealed in the vault; from now on its server's tasks are drawn from it."""
     from grammars.language.imported import GrammarSource
-    from grammars.language.load import texts
+    from grammars.language.load import library, texts
     from quarterturn.cli.terminal.secrets import open_app
+    from quarterturn.errors import NotFound
 
+    if str(source) in library() and not source.exists():
+        raise NotFound(
+            f"the shipped grammar {source} needs no import: its server's tasks are drawn from it until you import your "
+            f"own, and here is no file or folder {source}"
+        )
     read = GrammarSource(*texts(source))
     with open_app(home) as app:
         grammar = app.imported.keep(read, who=who)

@@ -92,6 +92,9 @@ def run(
     for begins in task or ():
         if not TASK_ID.fullmatch(begins):
             raise Malformed(f"--task '{begins}' is no id of a task, t- and 16 of a to z and 2 to 7, and begins none")
+    for name, is_given in (("--listen", listen != LISTEN), ("--public-url", public_url is not None)):
+        if is_given and endpoint is None:
+            raise Malformed(f"{name} belongs to --endpoint, which is not given")
     if out_file is not None:
         _require_writable(out_file)
     if tasks == "dev" and resume is not None:

@@ -10,6 +10,7 @@ import typer
 
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
+from quarterturn.errors import home_option
 
 if TYPE_CHECKING:
     from quarterturn.servers.home_servers import ToolDifference
@@ -75,7 +76,7 @@ def server_add(
     out.result(
         data,
         f"{server.name}: {len(server.tools)} tools of {server.package} {server.version}, state kind {server.kind}",
-        f"Its predicates are {server.name}.…, as `quarterturn predicate list --home {home}` shows.",
+        f"Its predicates are {server.name}.…, as `quarterturn predicate list {home_option(home)}` shows.",
         f"Next: write a grammar that begins with `grammar: {server.name}`, and import it.",
     )
 

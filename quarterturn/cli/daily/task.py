@@ -14,7 +14,7 @@ from quarterturn.cli.terminal.colour import StatusLine
 from quarterturn.cli.terminal.exits import EXITS
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
-from quarterturn.errors import Malformed, require_file
+from quarterturn.errors import Malformed, home_option, require_file
 
 TaskId = Annotated[str, typer.Argument(help="A task's id.")]
 
@@ -99,7 +99,7 @@ def task_admit(who: Who, box: Box = None, home: Home = HOME, as_json: Json = Fal
     out.result(
         tally.as_json(),
         *(task_text.yield_lines(tally) if wanted else ["The next turn has all the tasks that it needs."]),
-        f"Next: somebody else reviews the waiting tasks with `quarterturn task review --as NAME --home {home}`.",
+        f"Next: somebody else reviews the waiting tasks with `quarterturn task review --as NAME {home_option(home)}`.",
     )
 
 
@@ -175,7 +175,8 @@ def task_shred(
     from vault.store.shredding import erase
 
     if bool(task_ids) == bool(state):
-        raise Malformed("which tasks? Name their ids, or all of a state with --state rejected")
+        which = "Give ids or --state, not both" if state else "Name their ids, or all of a state with --state rejected"
+        raise Malformed(f"which tasks? {which}")
     out = Output(as_json=as_json)
     with open_app(home) as app:
         chosen = list(dict.fromkeys(task_ids or [record.id for record in app.vault.records(state)]))

@@ -12,7 +12,7 @@ import typer
 
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, WhoIfPrivate
 from quarterturn.cli.terminal.output import Output
-from quarterturn.errors import Malformed, NotFound
+from quarterturn.errors import Malformed, NotFound, require_file
 
 if TYPE_CHECKING:
     from quarterturn.choices import BoxName
@@ -79,8 +79,8 @@ def _opened(
         task, provenance = _draft(file, line)
         with _judge_of(task, home) as claims:
             yield _Source(task, provenance, public=False, make_box=alone, claims=claims)
-    elif line is not None:
-        raise NotFound(f"there is no file {source}")
+    elif line is not None or file.exists():
+        require_file(file)
     elif who is None:
         lacks = "; a task of the home needs --as NAME, for opening it is an entry of the access log"
         yield _Source(*_dev_task(source, lacks), public=True, make_box=alone)

@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from quarterturn import settings, wall_clock
@@ -33,9 +34,9 @@ from quarterturn.cli.setup.demo_steps import Step, Steps
 from quarterturn.cli.terminal.colour import StatusLine
 from quarterturn.cli.terminal.output import Output
 from quarterturn.cli.terminal.version import PACKAGE
-from quarterturn.errors import Unavailable
+from quarterturn.errors import Unavailable, home_option
 from quarterturn.home import policies
-from quarterturn.home.home import create
+from quarterturn.home.home import create, require_free
 from quarterturn.home.paths import HomePaths
 from quarterturn.runs.reference_run import reference
 from quarterturn.settings import BenchmarkSettings, LedgerSettings, RunSettings, Settings
@@ -82,6 +83,8 @@ def play(home: Path | None, box_name: BoxName | None, out: Output, *, verbose: b
     Raises:
         Unavailable: no box can be had. No agent is ever run with a way out.
     """
+    if home is not None:
+        require_free(HomePaths(home.resolve()))
     box = choose_box(box_name or ("bwrap" if sys.platform == "linux" else "docker"), run_class="unofficial")
     with _folder(home) as folder:
         month = _Play(folder, box, Steps(out, STEP_COUNT, verbose=verbose), kept=home is not None)
@@ -277,9 +280,10 @@ class _Play:
         home, release = self.app.home, self.app.public / "releases" / self.month.release
         yield "Next:"
         if self.kept:
-            keys = f"--key {home}/public/log.vkey --policy {home}/{demo_witness.POLICY}"
-            yield f"  {_program()} serve --home {home}"
-            yield f"  {_program()} audit {release} {keys}"
+            files = self.app.places.log_vkey, home / demo_witness.POLICY
+            keys = f"--key {quote(str(files[0]))} --policy {quote(str(files[1]))}"
+            yield f"  {_program()} serve {home_option(home)}"
+            yield f"  {_program()} audit {quote(str(release))} {keys}"
         else:
             yield f"  {_program()} demo --home demo-home --serve"
             yield f"  {_program()} doctor"

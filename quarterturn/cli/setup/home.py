@@ -11,6 +11,7 @@ from quarterturn.choices import BoxName
 from quarterturn.cli.terminal.exits import EXITS, NO
 from quarterturn.cli.terminal.options import HOME, Home, Json
 from quarterturn.cli.terminal.output import Output
+from quarterturn.errors import home_option
 
 
 def register(app: typer.Typer) -> None:
@@ -83,7 +84,7 @@ def init(
         set_file=spec.text,
         out=out,
     )
-    key = str(HomePaths(home).log_vkey)
+    key, option = str(HomePaths(home).log_vkey), home_option(home)
     missing = [server for server in spec.servers if server not in library()]
     own = f"No shipped grammar is for {', '.join(missing)}: import yours first (quarterturn grammar import)."
     out.result(
@@ -91,8 +92,8 @@ def init(
         f"{home} is ready for the set '{spec.name}', first month {first}.",
         f"Publish the log's key: {key}",
         *([own] if missing else []),
-        f"Next: quarterturn task admit --as NAME --home {home}; then, by somebody else, quarterturn task review --as "
-        f"NAME --home {home}; then quarterturn turn run --home {home}.",
+        f"Next: quarterturn task admit --as NAME {option}; then, by somebody else, quarterturn task review --as NAME "
+        f"{option}; then quarterturn turn run {option}.",
     )
 
 

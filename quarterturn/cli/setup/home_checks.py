@@ -11,12 +11,12 @@ from quarterturn.cli.daily import leaderboard_text
 from quarterturn.cli.daily.approval import rules_lines
 from quarterturn.cli.setup.check_result import CheckResult, advice, ok, wrong
 from quarterturn.cli.terminal.secrets import PASSPHRASE
-from quarterturn.errors import ApplicationError
+from quarterturn.errors import ApplicationError, home_option
 from quarterturn.home import policies
 from quarterturn.home.paths import HomePaths
 from quarterturn.keys import key_locks
 from quarterturn.month.turn_preview import NextTurn
-from vault.errors import Locked, VaultError, kind_of
+from vault.errors import Locked, VaultError, kind_of, reason_and_step
 from vault.keys.unlocking import protected
 from vault.ledger.tree.tiles import HEAD
 
@@ -43,13 +43,15 @@ def _opened(folder: Path, database: str | None, passphrase: bytes | None, look: 
             app.close()
     except (ApplicationError, VaultError) as error:
         return _failed(folder, error)
+    except OSError as error:
+        return wrong(f"{error.filename or folder}: {reason_and_step(error)}", f"the mode or the disk of {folder}")
 
 
 def _failed(folder: Path, error: Exception) -> CheckResult:
     """Say what keeps a home from being looked at."""
     places, sentence = HomePaths(folder), str(error)
     if not places.settings.is_file():
-        return advice(sentence, "--home FOLDER" if folder.is_file() else f"quarterturn init --home {folder}")
+        return advice(sentence, "--home FOLDER" if folder.is_file() else f"quarterturn init {home_option(folder)}")
     mends = {
         "locked": LOCKED,
         "malformed": f"correct {places.settings}",
@@ -58,7 +60,7 @@ def _failed(folder: Path, error: Exception) -> CheckResult:
         "unavailable": f"database.url in {places.settings}, or start what does not answer",
     }
     level = advice if kind_of(error) == "locked" and places.ring.is_file() else wrong
-    return level(sentence, mends.get(str(kind_of(error)), f"quarterturn log fsck --home {folder}"))
+    return level(sentence, mends.get(str(kind_of(error)), f"quarterturn log fsck {home_option(folder)}"))
 
 
 def home(app: Application) -> CheckResult:
@@ -79,13 +81,15 @@ def keys(app: Application) -> CheckResult:
     locks, ring = key_locks.locks_of(app.places), app.places.ring
     if not protected(ring):
         return advice(
-            f"whoever can read {ring} has all keys", f"quarterturn keys add passphrase --as NAME --home {app.home}"
+            f"whoever can read {ring} has all keys",
+            f"quarterturn keys add passphrase --as NAME {home_option(app.home)}",
         )
     sentence = f"the key ring opens with {' or '.join(lock['name'] for lock in locks)}"
     if len(locks) == 1 and locks[0]["kind"] != "custodians":
         return advice(
             f"{sentence} alone; nobody else can open this home",
-            f"quarterturn keys add, another lock, or quarterturn keys split, among custodians (--home {app.home})",
+            "quarterturn keys add, another lock, or quarterturn keys split, among custodians "
+            f"({home_option(app.home)})",
         )
     return ok(sentence)
 
@@ -103,7 +107,7 @@ def witnesses(app: Application) -> CheckResult:
     if names := policies.cosigners(app.policy, path.read_bytes()):
         return ok(f"the log's head is cosigned by {', '.join(names)}")
     is_turning = app.turn_calendar.begun(app.turn_calendar.next()[0])
-    command = f"quarterturn turn run --home {app.home}" if is_turning else "the command that was refused"
+    command = f"quarterturn turn run {home_option(app.home)}" if is_turning else "the command that was refused"
     return wrong(
         f"the log's head waits for the quorum '{quorum}', and nothing goes live before it has cosigned",
         f"{command}, which asks again and names the witnesses that do not answer",
@@ -113,7 +117,7 @@ def witnesses(app: Application) -> CheckResult:
 def approvals(app: Application) -> CheckResult:
     """Say what takes two maintainers, and whether the settings say the same."""
     status = app.approvals.status()
-    sentence, listed = "; ".join(rules_lines(status)), f"quarterturn approval list --home {app.home}"
+    sentence, listed = "; ".join(rules_lines(status)), f"quarterturn approval list {home_option(app.home)}"
     if status.state == "changed":
         return wrong(sentence, listed)
     if status.state == "proposed":
@@ -154,7 +158,7 @@ def clock(app: Application) -> CheckResult:
 
 def _next_step(app: Application, coming: NextTurn, *, first: bool) -> str:
     """Give the command that the next turn waits for."""
-    where = f"--home {app.home}"
+    where = f"{home_option(app.home)}"
     if not coming.lacks:
         run = f"quarterturn turn run {where}"
         return run if first else f"{run}, and check that `quarterturn serve` runs, without --no-clock"
@@ -175,7 +179,7 @@ def public_view(app: Application) -> CheckResult:
         return ok("current, as far as it was written")
     return wrong(
         f"behind: {', '.join(behind)}",
-        f"quarterturn serve --home {app.home}, which writes it when it starts; its log says what failed",
+        f"quarterturn serve {home_option(app.home)}, which writes it when it starts; its log says what failed",
     )
 
 

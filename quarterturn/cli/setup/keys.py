@@ -281,9 +281,15 @@ def _people(words: Sequence[str]) -> dict[str, str]:
         name, sign, key = word.partition("=")
         if not sign or not key or not PERSON.fullmatch(name) or name in people:
             raise Malformed("a custodian is NAME=KEY, each name once and of letters, digits, dots and dashes")
-        text = key if key.startswith(("age1", "ssh-")) else Path(key).read_text(encoding="utf-8", errors="replace")
+        text = key if key.startswith(("age1", "ssh-")) else _key_in(name, Path(key))
         people[name] = " ".join(text.split()[:2])
     return people
+
+
+def _key_in(name: str, file: Path) -> str:
+    if not file.is_file():
+        raise NotFound(f"the key of {name} is neither age1... nor ssh-ed25519 ..., and there is no file {file}")
+    return file.read_text(encoding="utf-8", errors="replace")
 
 
 def _shares(path: Path, identities: Sequence[Path]) -> list[KeyShare]:

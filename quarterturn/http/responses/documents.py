@@ -189,7 +189,7 @@ class FindingShape(BaseModel):
 
 
 class ScanShape(BaseModel):
-    """A scan of a month by the detectors."""
+    """A run of the detectors over a month."""
 
     month: str
     at: datetime
@@ -201,7 +201,7 @@ class ScanShape(BaseModel):
 
 
 class FindingListShape(BaseModel):
-    """The newest scan of each month, and findings."""
+    """The newest detector run of each month, and findings."""
 
     looks: list[ScanShape]
     findings: list[FindingShape]

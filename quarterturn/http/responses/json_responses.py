@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from fastapi import Request, Response
 
+from quarterturn.http.responses import models
 from quarterturn.http.responses.problems import Invalid, Problem
 from quarterturn.http.responses.public_view import Document
 
@@ -104,6 +105,6 @@ def unknown_cursor() -> Problem:
     detail = (
         "This cursor is not one that this list gave out. Begin again without it, or send `next` of the page before."
     )
-    expected = "the value of `next` in the page before"
+    expected = models.WORDS[models.CURSOR]
     wrong = Invalid(pointer="/query/cursor", reason="unknown", expected=expected)
     return Problem("invalid", detail=detail, field="cursor", expected=expected, errors=[wrong])

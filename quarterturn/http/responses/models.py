@@ -21,27 +21,32 @@ IMAGE = f"^{image_reference.PATTERN}$"
 SUBMISSION = "s-[a-z2-7]{16}"
 EXAMPLES: dict[str, str] = {}
 """An example for each pattern, which the problem of a mismatch shows."""
-WORDS = {IMAGE: "the name of an image"}
-"""What a mismatch shows in place of a pattern that is too long to read."""
+WORDS: dict[str, str] = {}
+"""What the problem of a mismatch says in place of each pattern."""
 
 
-def _text(pattern: str, example: str) -> Any:
-    """Give the rule of a text, and remember its example."""
-    EXAMPLES[pattern] = example
+def _text(pattern: str, words: str, example: str) -> Any:
+    """Give the rule of a text, and remember its words and its example."""
+    EXAMPLES[pattern], WORDS[pattern] = example, words
     return Field(pattern=pattern, examples=[example])
 
 
-TaskId = Annotated[str, _text(r"^t-[a-z2-7]{16}$", "t-abcdefghijklmnop")]
-SubmissionId = Annotated[str, _text(f"^{SUBMISSION}$", "s-abcdefghijklmnop")]
-MonthName = Annotated[str, _text(rf"^{calendar.PATTERN}$", "2026-12")]
-Digest = Annotated[str, _text(r"^[0-9a-f]{64}$", "0" * 64)]
-Image = Annotated[str, Field(max_length=image_reference.MAX_NAME), _text(IMAGE, "ada/agent:1")]
-Url = Annotated[str, _text(r"^https://[!-~]{1,490}$", "https://agent.example.org/tasks")]
-Name = Annotated[str, _text(f"^{pseudonyms.PATTERN}$", "ada")]
-DisplayName = Annotated[
-    str, Field(min_length=rules.SHORTEST, max_length=rules.LONGEST), _text(rules.PATTERN, "Falcon 7B")
+TaskId = Annotated[str, _text(r"^t-[a-z2-7]{16}$", "the id of a task", "t-abcdefghijklmnop")]
+SubmissionId = Annotated[str, _text(f"^{SUBMISSION}$", "the id of a submission", "s-abcdefghijklmnop")]
+MonthName = Annotated[str, _text(rf"^{calendar.PATTERN}$", "a month as YYYY-MM", "2026-12")]
+Digest = Annotated[str, _text(r"^[0-9a-f]{64}$", "64 digits of 0-9 and a-f", "0" * 64)]
+Image = Annotated[str, Field(max_length=image_reference.MAX_NAME), _text(IMAGE, "the name of an image", "ada/agent:1")]
+Url = Annotated[
+    str,
+    _text(
+        r"^https://[!-~]{1,490}$", "a URL that begins with https://, without blanks", "https://agent.example.org/tasks"
+    ),
 ]
-Upstream = Annotated[str, _text(f"^{UPSTREAM}$", "local")]
+Name = Annotated[str, _text(f"^{pseudonyms.PATTERN}$", "1 to 40 of a-z, 0-9 and '-', not beginning with '-'", "ada")]
+DisplayName = Annotated[
+    str, Field(min_length=rules.SHORTEST, max_length=rules.LONGEST), _text(rules.PATTERN, rules.FORM, "Falcon 7B")
+]
+Upstream = Annotated[str, _text(f"^{UPSTREAM}$", "the name of a model that this service offers", "local")]
 
 
 def of_form(pattern: str) -> AfterValidator:
@@ -62,10 +67,9 @@ def content(*media: str) -> dict[int | str, dict[str, Any]]:
     return {200: {"content": {name: {"schema": kinds.get(name, {"type": "string"})} for name in media}}}
 
 
-Cursor = Annotated[
-    str,
-    Field(pattern=r"^[A-Za-z0-9_-]{2,64}$", description="`next` of the page before; leave it out for the first one."),
-]
+CURSOR = r"^[A-Za-z0-9_-]{2,64}$"
+WORDS[CURSOR] = "the value of `next` in the page before"
+Cursor = Annotated[str, Field(pattern=CURSOR, description="`next` of the page before; leave it out for the first one.")]
 
 
 class Given(BaseModel):
@@ -125,7 +129,7 @@ class NewToken(Given):
 
 
 class NewWord(Given):
-    """A review of a finding: its new status, and a note, which holds the reason unless it is open."""
+    """A review of a finding: its new state, and a note, which holds the reason unless it is open."""
 
     model_config = ConfigDict(
         json_schema_extra={

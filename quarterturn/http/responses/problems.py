@@ -47,7 +47,7 @@ DETAILS: Mapping[str, str] = {
     "unauthenticated": "Ask the service's operator for a token, and send it with each request.",
     "forbidden": "Use a token whose role has the scope, or ask the service's operator for one.",
     "cross-site": "Open the page on this service and send its form from there.",
-    "not-found": "Check the address and the id. What belongs to somebody else has this answer, too.",
+    "not-found": "Check the address and the id; GET /docs lists the routes. What others own has this answer, too.",
     "method-not-allowed": "Use one of the methods in the header `Allow`.",
     "conflict": "Look at the present state first; then send a request that this state allows.",
     "not-now": "Try again later, or submit to the dev set.",

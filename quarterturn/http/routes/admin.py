@@ -38,7 +38,7 @@ def list_findings(
 
 @router.post("/findings/{number}/review", response_model=documents.FindingShape, name="review_finding")
 def review(findings: Findings, who: Who, number: Number, word: models.NewWord) -> Response:
-    """Set a finding's status. Scores do not change."""
+    """Set the state of a finding's review. Scores do not change."""
     try:
         reviewed = findings.review(number, word.state, who=who.account, note=word.note)
     except Malformed:

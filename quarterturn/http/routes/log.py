@@ -49,7 +49,7 @@ def tile(request: Request, log: Log, path: str) -> Response:
 @router.get("/proof/inclusion", response_model=models.Inclusion, name="inclusion_proof")
 def inclusion(request: Request, log: Log, index: Count, size: Count | None = None) -> Response:
     """Prove that a leaf is in the log."""
-    return _proof(request, log.inclusion(index, size))
+    return _proof(request, log.inclusion(index, size), "`index` is below `size`, and `size`")
 
 
 @router.get("/proof/consistency", response_model=models.Consistency, name="consistency_proof")
@@ -60,12 +60,13 @@ def consistency(
     new: Annotated[Count | None, Query(alias="to")] = None,
 ) -> Response:
     """Prove that an earlier log is the beginning of a later one."""
-    return _proof(request, log.consistency(old, new))
+    return _proof(request, log.consistency(old, new), "`from` is 1 to `to`, and `to`")
 
 
-def _proof(request: Request, answer: object | None) -> Response:
+def _proof(request: Request, answer: object | None, rule: str) -> Response:
     if answer is None:
-        raise Problem("not-found")
+        detail = f"The log has no such leaf or size: {rule} at most the number of leaves in GET /log/checkpoint."
+        raise Problem("not-found", detail=detail)
     return json_responses.published(request, Document.of(json_responses.written(answer)))
 
 

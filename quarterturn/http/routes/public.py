@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from quarterturn.http.responses import documents, json_responses, models
 from quarterturn.http.responses.json_responses import MOST, PAGE
+from quarterturn.http.responses.problems import Problem
 from quarterturn.http.responses.public_view import Document, PublicView
 
 router = APIRouter(tags=["public"])
@@ -56,7 +57,9 @@ def leaderboard(
     """Give a month's leaderboard: every figure with its interval, ranks within a track."""
     months = view.months()
     document = view.leaderboard(month or (months[-1] if months else ""))
-    if document is not None and track is not None:
+    if document is None:
+        raise Problem("not-found", detail="This month has no leaderboard. GET /rotations lists the turns.")
+    if track is not None:
         document = Document.of(_of_track(document.body, track))
     return json_responses.published(request, document)
 

@@ -304,11 +304,24 @@ class Engine:
 
     @cached_property
     def _client(self) -> StrictDocker:
-        with asked("reaching the engine"):
+        try:
             client: Any = StrictDocker.from_env(timeout=60, max_pool_size=POOL)  # its stubs name the base
+        except (DockerException, RequestException) as error:
+            step = "start one, or correct DOCKER_HOST, with access for this user"
+            raise Unavailable(f"no Docker engine answers at {self.address}: {_innermost(error)}; {step}") from error
         weakref.finalize(self, client.close)
         made: StrictDocker = client
         return made
+
+
+def _innermost(error: BaseException) -> str:
+    """Return the system's own reason at the bottom of the SDK's exception, or else how the exception begins."""
+    below: BaseException | None = error
+    while below is not None:
+        if isinstance(below, OSError) and below.errno and below.strerror:
+            return below.strerror
+        below = below.__cause__ or below.__context__
+    return str(error)[:300]
 
 
 def connect_or_close(connection: UnixHTTPConnection) -> None:

@@ -80,7 +80,9 @@ def test_another_history_is_a_no_and_what_was_kept_stays(monitor, writer, tmp_pa
     assert [f"    expected {evidence['expected']}", f"    found {evidence['found']}"] == said.out.splitlines()[-3:-1]
 
 
-def test_a_log_that_is_not_there_is_a_no(monitor, tmp_path) -> None:
+def test_a_log_that_was_followed_and_is_gone_is_a_no(monitor, writer, tmp_path) -> None:
+    assert monitor(tmp_path / "nothing").code == 3, "at the first look it is a place that was never a log"
+    assert monitor(writer.folder).code == 0
     said = monitor(tmp_path / "nothing")
     assert said.code == 1
     assert "cannot be read" in said.out

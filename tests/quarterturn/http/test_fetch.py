@@ -101,7 +101,7 @@ def test_a_release_that_the_audit_refuses_is_a_no(service, say, tmp_path):
     ("words", "refusal"),
     [
         (["Historical-2020-01"], (3, f"the service has no archive of Historical-2020-01; it has {RELEASE}")),
-        (["../../etc"], (3, "the service has no archive of ../../etc")),
+        (["../../etc"], (2, "'../../etc' is no release")),
         ([RELEASE, "--all"], (2, "name releases or give --all, not both")),
         (["--previous", "x"], (2, "give --key, too")),
         (["--key", "nowhere"], (3, "there is no file nowhere")),

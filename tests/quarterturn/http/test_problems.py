@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from quarterturn.http.responses.models import EXAMPLES, WORDS
 from quarterturn.http.responses.problems import DETAILS, PROBLEMS, shown
 
 pytestmark = pytest.mark.slow
@@ -34,7 +35,7 @@ WRONG_FIELDS = [
     (AGENT | {"counts": "yes"}, "counts", "yes", "true or false"),
     (AGENT | {"counts": True}, "counts", True, "`set` is private"),
     (AGENT | {"command": "rm -rf /"}, "command", None, "no field of this name"),
-    ({"endpoint": "http://a.example/?key=1"}, "endpoint", None, "such as https://agent.example.org/tasks"),
+    ({"endpoint": "http://a.example/?key=1"}, "endpoint", None, "a URL that begins with https://"),
     (AGENT | {"set": "private", "model": "gpt"}, "model", "gpt", "a model that this service offers"),
 ]
 
@@ -76,6 +77,33 @@ def test_several_wrong_fields_are_all_listed(site, ada):
     assert [wrong["pointer"] for wrong in said["errors"]] == ["/query/cursor", "/query/limit"]
     assert "1 more in `errors`" in said["detail"]
     assert said["errors"][1]["expected"] == "a number from 1 on"
+
+
+def test_a_form_is_said_in_words_and_not_as_a_pattern(site, ada):
+    for path, expected in (
+        ("/submissions?cursor=x", "the value of `next` in the page before"),
+        ("/leaderboard?month=2026-13", "a month as YYYY-MM, such as 2026-12"),
+    ):
+        assert explained(site.get(path, ada), "expected") == (expected,)
+    assert set(EXAMPLES) <= set(WORDS)
+
+
+def test_what_is_not_there_names_where_to_look(site, played, problem):
+    for path, words in (
+        ("/submission", "GET /docs lists the routes"),
+        ("/leaderboard?month=2020-01", "GET /rotations lists the turns"),
+        ("/log/proof/inclusion?index=5&size=2", "`index` is below `size`"),
+        ("/log/proof/consistency?from=9&to=2", "`from` is 1 to `to`"),
+    ):
+        said = site.get(path)
+        assert (problem(said), words in said.json()["detail"]) == ("not-found", True), path
+
+
+def test_a_body_without_a_content_type_is_told_to_send_one(site, ada, problem):
+    said = site.ask("POST", "/submissions", ada, content=b'{"image":"a/b:1"}')
+    assert problem(said) == "unsupported-media-type"
+    assert explained(said, "field", "expected") == ("Content-Type", "application/json")
+    assert problem(site.ask("POST", "/submissions", ada)) == "invalid", "there is no body"
 
 
 def test_a_body_that_is_no_json_says_where_it_breaks(site, ada, problem):

@@ -85,7 +85,7 @@ def test_where_one_category_occurs_kappa_is_null(say, write):
         ("subject,rater,rating\n,ada,x\n", "line 2: subject is empty"),
         ("subject,rater,rating\nt-1,ada,x\nt-1,ada,y\n", "line 3: ada has rated t-1 already"),
         ("subject,rater,rating\nt-1,ada,x\n", "there are 1: name each rater's file"),
-        ('subject,rater,rating\nt-1,"ada,x\n', "is no CSV file in UTF-8"),
+        ('subject,rater,rating\nt-1,"ada,x\n', "is no CSV file: "),
     ],
 )
 def test_a_file_that_holds_no_ratings_is_one_sentence(say, write, text, why):

@@ -49,6 +49,18 @@ def test_a_server_that_says_nothing_is_late_and_what_it_wrote_is_shown(monkeypat
         listed(FakeBox(), server("import time; time.sleep(600)"))
 
 
+@pytest.mark.parametrize("ends", ["time.sleep(600)", "sys.exit(1)"])
+def test_the_first_line_of_standard_output_that_is_no_mcp_is_shown(ends, monkeypatch):
+    monkeypatch.setattr(tool_listing, "SECONDS", 1.0)
+    script = f"import sys, time; print('\\x1b[1mError: no vault at notes', flush=True); print('more'); {ends}"
+    with pytest.raises(Unavailable) as caught:
+        listed(FakeBox(), server(script))
+    assert r"its standard output has lines that are not MCP, first '\x1b[1mError: no vault at notes'" in str(
+        caught.value
+    )
+    assert "without an initial state" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("stderr", "words"),
     [

@@ -148,7 +148,7 @@ def test_a_file_that_the_disk_does_not_give_is_no_log_that_was_put_back(new_writ
         file, aside = tmp_path / "log" / name, tmp_path / "aside"
         file.rename(aside)
         file.symlink_to(file)  # opening it gives ELOOP
-        with pytest.raises(Unavailable, match=rf"{name} cannot be read: Too many levels .* call again"):
+        with pytest.raises(Unavailable, match=rf"{name} cannot be read: Too many levels .* again"):
             new_writer().append(rows(4), 0)
         aside.replace(file)
     assert new_writer().append(rows(4), 0).size == 4

@@ -32,7 +32,7 @@ MAX_WRAPPED = 4096
 MAX_ANSWER = 64 * 1024
 INHERITED = ("PATH", "HOME", "LANG", "TZ")
 EXITS: Mapping[int, tuple[type[VaultError], str]] = {
-    1: (Locked, "the service refused"),
+    1: (Locked, "the service refused; look there, and call the command by hand"),
     2: (Broken, "what the ring's file holds does not unwrap: it was changed, or wrapped elsewhere"),
     6: (Unavailable, "the service cannot be reached"),
 }
@@ -90,8 +90,8 @@ def _asked(command: Sequence[str], verb: str, question: Mapping[str, str], wante
     environment = {name: os.environ[name] for name in INHERITED if name in os.environ}
     code, answer = run([*command, verb], canonical(question) + b"\n", limit, what, environment)
     if code:
-        kind, sentence = EXITS.get(code, (Unavailable, f"it ended with code {code}"))
-        raise kind(f"The {what} did not do it: {sentence}.")
+        kind, sentence = EXITS.get(code, (Unavailable, "that is none of 0, 1, 2 and 6 (docs/how-to/keep-the-keys.md)"))
+        raise kind(f"The {what} ended with code {code}: {sentence}.")
     encoded = parse_object(answer, f"the answer of the {what}").get(wanted)
     try:
         return base64.b64decode(encoded if isinstance(encoded, str) else "?", validate=True)

@@ -147,7 +147,7 @@ def write_bundle(folder: Path, content: BundleContent, log: Path) -> None:
             return
         write_whole(folder, files | _log_files(log, content))
     except OSError as error:
-        raise Unavailable(f"the bundle {folder} cannot be written: {error.strerror or error}; call again") from error
+        raise Unavailable(f"the release {folder} cannot be written: {error.strerror or error}; call again") from error
 
 
 def _content_files(content: BundleContent) -> dict[str, bytes]:

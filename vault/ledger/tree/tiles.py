@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from vault.errors import Broken, Malformed, Unavailable
+from vault.errors import Broken, Malformed, Unavailable, reason_and_step
 from vault.ledger.tree.merkle import HASH_BYTES, level_up, peaks_of, root, root_over
 
 HEAD = "checkpoint"
@@ -205,7 +205,7 @@ def folder_reader(folder: Path) -> Read:
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
             raise Broken(f"the log's file {path} cannot be read: {error.strerror}", where=path) from error
         except OSError as error:
-            raise Unavailable(f"the log's file {folder / path} cannot be read: {error.strerror}; call again") from error
+            raise Unavailable(f"the log's file {folder / path} cannot be read: {reason_and_step(error)}") from error
 
     return read
 

@@ -106,6 +106,13 @@ def test_an_engine_that_stands_still_over_that_question_is_given_up(tmp_path, mo
         assert len(asked) == 1
 
 
+@pytest.mark.parametrize(("address", "reason"), [("tcp://127.0.0.1:1", "Connection refused"), ("nonsense", "port")])
+def test_an_address_where_no_engine_answers_is_named_with_the_reason_alone(address, reason, monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", address)
+    with pytest.raises(Unavailable, match=rf"^no Docker engine answers at {address}: .*{reason}.*; start one, or corr"):
+        Engine().ping()
+
+
 def test_an_engine_that_goes_away_between_a_knock_and_a_question_leaves_no_socket_open(tmp_path, monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/d.sock")
     engine = Engine()
