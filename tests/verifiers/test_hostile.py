@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from freezing import hostile_states
 from verifiers.budget import MAX_BYTES, MAX_JUDGED, MAX_STEPS, ReadingBudget
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.evaluate import evaluate
@@ -71,8 +72,8 @@ def test_each_kind_has_its_share_and_what_is_no_text_is_what_the_script_can_writ
     assert set(known()) == set(shares)
     assert min(shares.values()) >= 3
     binary = {(path.parent.name, path.name) for path in FILES if path.suffix not in TEXTS}
-    assert binary == {(kind, name) for kind, cases in hostile.CASES.items() for name in cases}
-    assert all(make() for cases in hostile.CASES.values() for make in cases.values())
+    assert binary == {(kind, name) for kind, cases in hostile_states.CASES.items() for name in cases}
+    assert all(make() for cases in hostile_states.CASES.values() for make in cases.values())
 
 
 # --- mutated states --------------------------------------------------------------------------------------------------
