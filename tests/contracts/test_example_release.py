@@ -65,12 +65,6 @@ def test_the_audit_names_the_result_that_was_turned_into_a_pass():
     assert failed.evidence.expected != failed.evidence.found
 
 
-def test_the_kept_checkpoint_is_one_that_the_log_extends():
-    report = audit(EXAMPLE / RELEASE, [KEY.read_text().strip()], (EXAMPLE / "older-checkpoint").read_text())
-    assert report.ok
-    assert [step.state for step in report.steps if step.name == "consistency"] == ["proved"]
-
-
 def fenced(language=""):
     found = re.findall(r"^```(\w*)\n(.*?)^```$", (EXAMPLE / GUIDE).read_text(), re.DOTALL | re.MULTILINE)
     return [text for name, text in found if name == language]

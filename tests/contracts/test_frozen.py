@@ -69,17 +69,6 @@ def test_todays_behaviour_is_the_frozen_one(part, tmp_path):
         pytest.fail("\n".join(differences(before, now)), pytrace=False)
 
 
-def test_a_difference_names_the_file_the_lines_and_the_command():
-    before = {"month/leaves.jsonl": b"one\ntwo\n", "gone.txt": b"gone\n", "same.txt": b"same\n"}
-    said = "\n".join(
-        differences(before, {"month/leaves.jsonl": b"one\n2\n", "same.txt": b"same\n", "new.txt": b"new\n"})
-    )
-    assert "3 of 3 frozen files differ: gone.txt, month/leaves.jsonl, new.txt" in said
-    assert all(line in said.splitlines() for line in ("-two", "+2", "-gone", "+new"))
-    assert "same" not in said
-    assert said.endswith(COMMAND)
-
-
 def test_what_is_frozen_stays_small_enough_to_read():
     sizes = {name: len(data) for name, data in files(FROZEN).items()}
     assert max(sizes.values()) <= LARGEST

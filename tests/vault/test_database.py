@@ -100,14 +100,6 @@ def test_a_block_that_fails_leaves_nothing(engine):
 
 
 @pytest.mark.both_databases
-def test_a_block_that_ends_is_there_for_another_engine(engine, url):
-    put(engine, 0)
-    other = open_engine(url)
-    assert numbers(other) == [0]
-    other.dispose()
-
-
-@pytest.mark.both_databases
 def test_two_writers_wait_for_each_other_and_neither_loses(engine, monkeypatch):
     """Both read the highest number first: without an immediate lock both would write the same one."""
     monkeypatch.setattr(database, "WAIT", 300.0)
@@ -316,13 +308,3 @@ def test_a_password_in_an_address_is_not_shown():
         open_engine("postgresql://ada:hunter2@127.0.0.1:1/x")
     assert "hunter2" not in str(refusal.value)
     assert "127.0.0.1" in str(refusal.value)
-
-
-def test_a_committed_row_survives_without_the_journal_being_folded_in(engine, tmp_path):
-    put(engine, 0)
-    copy = tmp_path / "copy.db"
-    for suffix in ("", "-wal"):
-        (tmp_path / f"copy.db{suffix}").write_bytes((tmp_path / f"quarterturn.db{suffix}").read_bytes())
-    connection = sqlite3.connect(copy)
-    assert connection.execute("SELECT count(*) FROM vault_ledger_leaf").fetchone() == (1,)
-    connection.close()

@@ -8,15 +8,8 @@ from pathlib import Path
 import pytest
 
 from vault.errors import Broken, Disagreement, Malformed
-from vault.ledger.audit.verify import audit
-
-from .builders import RELEASE, VECTORS
-from .ledger.conftest import Month
-from .ledger.lies import LIES
 
 ROOT = Path(__file__).resolve().parents[2]
-GOOD = VECTORS / "good" / RELEASE
-KEY = (VECTORS / "log.vkey").read_text().strip()
 HASH = bytes(range(32))
 
 
@@ -82,29 +75,3 @@ def test_text_is_one_printable_line_a_value_and_states_the_length_of_a_long_one(
     assert list(Disagreement("leaf 1", value).lines()) == [f"expected {text}", "found nothing", "at leaf 1"]
     assert list(Disagreement(None, None, value).lines()) == ["expected nothing", f"found {text}"]
     assert list(Disagreement("leaf 1").lines()) == ["at leaf 1"]
-
-
-def test_an_audit_shows_what_disagrees_beneath_the_step_that_failed_and_nowhere_else(tmp_path):
-    folder = LIES["a flipped bit"].play(Month(tmp_path))
-    report = audit(folder, [KEY])
-    listed = json.loads((folder / "manifest.json").read_text())["files"]["tasks.jsonl"]["sha256"]
-    evidence = {"where": "tasks.jsonl: sha256", "expected": listed, "found": report.failed.evidence.found}
-    assert report.as_json()["steps"][0]["evidence"] == evidence
-    assert [step["number"] for step in report.as_json()["steps"] if "evidence" in step] == [1]
-    assert list(report.lines())[1:6] == [
-        f"    {report.failed.detail}",
-        f"    expected {listed}",
-        f"    found {evidence['found']}",
-        "    at tasks.jsonl: sha256",
-        " 2. checkpoint: not reached",
-    ]
-
-
-def test_an_audit_that_passes_shows_none():
-    report = audit(GOOD, [KEY])
-    assert not [step for step in report.as_json()["steps"] if "evidence" in step]
-    assert not [line for line in report.lines() if line.startswith(("    expected ", "    found ", "    at "))]
-
-
-def test_a_failure_about_what_the_caller_gave_has_no_evidence():
-    assert audit(GOOD, []).as_json()["steps"][1]["evidence"] is None

@@ -7,8 +7,6 @@ from contextlib import closing
 import pytest
 
 from verifiers.budget import ReadingBudget
-from verifiers.language.in_process import judge
-from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
 from verifiers.states.readers import read
 from verifiers.states.sqlite.examples import database
@@ -221,27 +219,3 @@ def test_a_missing_or_linked_database_is_wreckage():
     for tree in (FileTree({}), FileTree({"main.db": Node("symlink", target="/etc/passwd")})):
         assert "no database file" in ask.evidence(JudgeInput({"sqlite": tree}), "tableExists", table="t").found
         assert not ask(JudgeInput({"sqlite": tree}), "tableExists", table="t")
-
-
-@pytest.mark.slow
-def test_any_damaged_byte_is_a_verdict():
-    dice = random.Random(20261204)
-    insert = "INSERT INTO stock (item, price) VALUES ('" + "x" * 90 + "', 1.5)"
-    views = database([*STOCK, "CREATE INDEX i ON stock (item)", "CREATE TABLE big (v)", *[insert] * 60])
-    data = views.states["sqlite"]["main.db"].data
-    question = parse(
-        {
-            "all": [
-                {"sqlite.tableEquals": {"table": "stock", "columns": ["id", "item"], "rows": []}},
-                {"sqlite.sumEquals": {"table": "stock", "column": "price", "value": 99.5}},
-                {"sqlite.schemaUnchanged": {"table": "stock", "columns": [["id", "INTEGER PRIMARY KEY"]]}},
-                {"not": {"sqlite.rowExists": {"table": "big", "where": {"v": 1}}}},
-            ]
-        }
-    )
-    for _ in range(400):
-        damaged = bytearray(data)
-        for _ in range(dice.randrange(1, 4)):
-            damaged[dice.randrange(len(damaged)) if dice.random() < 0.5 else dice.randrange(300)] = dice.randrange(256)
-        tree = judge(question, left(main_db=bytes(damaged)))
-        assert all(child.verdict is not Verdict.UNKNOWN for child in tree.children), tree.as_json()

@@ -53,13 +53,6 @@ def verdict(document, there, faults=None):
 @pytest.mark.slow
 @settings(max_examples=3 * settings.default.max_examples)
 @given(PREDICATES, st.sets(st.sampled_from(NAMES)), st.dictionaries(st.sampled_from(NAMES), st.sampled_from(OURS)))
-def test_an_internal_fault_makes_a_verdict_unknown_or_leaves_it_as_it_is(document, there, faults):
-    assert verdict(document, there, faults) in {Verdict.UNKNOWN, verdict(document, there)}
-
-
-@pytest.mark.slow
-@settings(max_examples=3 * settings.default.max_examples)
-@given(PREDICATES, st.sets(st.sampled_from(NAMES)), st.dictionaries(st.sampled_from(NAMES), st.sampled_from(OURS)))
 def test_a_verdict_decided_despite_a_fault_holds_for_every_possible_state(document, there, faults):
     decided = verdict(document, there, faults)
     if decided is not Verdict.UNKNOWN:

@@ -172,10 +172,6 @@ def test_a_merge_without_a_commit_wins_nothing():
     asked.wins_nothing(views, "prMerged", pull=2)
 
 
-def test_a_state_that_was_not_read_is_unknown():
-    assert asked.evidence(JudgeInput({}), "issueState", issue=1, state="open").verdict is Verdict.UNKNOWN
-
-
 def test_issues_are_counted_by_whole_title_several_labels_text_and_comment():
     views = forge(
         {

@@ -68,7 +68,3 @@ def test_a_file_that_is_left_over_is_noticed_and_a_folder_is_none(views):
     tree = FileTree({"in": Node("directory"), "in/b.xlsx": Node("file"), "in/a.csv": Node("file")})
     assert holds(JudgeInput({"spreadsheet": tree}), "workbooksAre", paths=["in/b.xlsx", "in/a.csv"])
     assert not holds(JudgeInput({"spreadsheet": tree}), "workbooksAre", paths=["in/b.xlsx"])
-
-
-def test_an_unread_state_is_unknown():
-    assert holds.evidence(JudgeInput(), "workbookExists", path="a.xlsx").verdict is Verdict.UNKNOWN

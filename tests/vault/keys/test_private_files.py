@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from vault.errors import Locked, Unavailable
+from vault.errors import Locked
 from vault.keys import private_files
 from vault.keys.private_files import create, exclusive_lock, folder_beside, replace
 
@@ -109,15 +109,6 @@ def test_many_writers_of_one_name_and_sweepers_leave_one_whole_file(path):
         list(threads.map(write, range(6)))
     assert len(set(path.read_bytes())) == 1
     assert hidden(path.parent) == []
-
-
-def test_a_wait_for_a_folder_names_its_holder(path):
-    with (
-        exclusive_lock(path.parent, "key ring"),
-        pytest.raises(Unavailable, match=f"this process itself holds {path.parent}, the lock for changing the key rin"),
-        exclusive_lock(path.parent, "key ring", patience=0.05),
-    ):
-        pass
 
 
 def test_a_folder_that_is_not_there_is_not_made(tmp_path):

@@ -6,6 +6,9 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
+from functools import reduce
+from operator import getitem
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -26,9 +29,18 @@ def path(tmp_path):
     return tmp_path / "keys" / "ring.json"
 
 
+@pytest.fixture(scope="module")
+def locked_file(tmp_path_factory):
+    """Make a ring that a passphrase opens, once for all tests; give the file's bytes."""
+    path = tmp_path_factory.mktemp("locked") / "ring.json"
+    FileKeyRing.create(path, b"correct horse", cost=CHEAP)
+    return path.read_bytes()
+
+
 @pytest.fixture
-def locked(path):
-    return FileKeyRing.create(path, b"correct horse", cost=CHEAP)
+def locked(path, locked_file):
+    """Put a ring that a passphrase opens in its place."""
+    private_files.create(path, locked_file, "key ring")
 
 
 def test_the_schema_of_a_ring_is_a_schema():
@@ -233,15 +245,49 @@ def swapped(document):
         lambda document: document.update(seal=base64.b64encode(KEY).decode()),
     ],
 )
-@pytest.mark.parametrize("passphrase", [None, b"correct horse"])
-def test_a_ring_that_was_changed_or_put_together_is_noticed(path, passphrase, change):
-    ring = FileKeyRing.create(path, passphrase, cost=CHEAP)
+def test_a_ring_that_was_changed_or_put_together_is_noticed(path, change):
+    ring = FileKeyRing.create(path, None)
     ring.add_key(NOW)
     rewrite(path, change)
     with pytest.raises((Broken, Locked), match="changed"):
-        FileKeyRing.open(path, passphrase)
+        FileKeyRing.open(path, None)
     with pytest.raises((Broken, Locked), match="restore the file"):
         ring.wrap(KEY, b"c")
+
+
+def strings(value, place=()):
+    """Give the paths of all strings in a document."""
+    if isinstance(value, str):
+        yield place
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from strings(item, (*place, key))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text[:-1],
+        lambda text: text + "\n",
+        lambda text: " " + text,
+        lambda text: text + "=",
+        lambda text: text + "QUFB",
+        lambda text: chr(ord(text[0]) + 0xFEE0) + text[1:],
+        lambda text: chr(ord(text[0]) ^ 1) + text[1:],
+        lambda _: "",
+        lambda text: [text],
+        lambda _: None,
+        lambda _: 7,
+    ],
+)
+def test_a_ring_file_is_spelled_in_one_way_only(path, locked, change):
+    document = json.loads(path.read_text())
+    for *way, last in strings(document):
+        inner = reduce(getitem, way, document)
+        kept, inner[last] = inner[last], change(inner[last])
+        path.write_text(json.dumps(document))
+        with pytest.raises((Broken, Locked, Malformed)):
+            FileKeyRing.open(path, b"correct horse")
+        inner[last] = kept
 
 
 def test_keys_and_locks_of_another_ring_do_not_fit(tmp_path):
@@ -273,16 +319,16 @@ def two_keys(tmp_path_factory):
     return path, path.read_bytes(), ring.key_ids
 
 
-def test_a_disk_that_fails_leaves_the_old_file(path, monkeypatch):
+@pytest.mark.parametrize("step", ["fsync", "rename"])
+@pytest.mark.parametrize(
+    ("error", "raised"), [(OSError(28, "No space left on device"), Locked), (KeyboardInterrupt(), KeyboardInterrupt)]
+)
+def test_a_change_that_breaks_off_leaves_the_old_file(path, monkeypatch, step, error, raised):
     ring = FileKeyRing.create(path, None)
     before = path.read_bytes()
-
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
     with monkeypatch.context() as patch:
-        patch.setattr(private_files.os, "fsync", full)
-        with pytest.raises(Locked, match="No space left"):
+        patch.setattr(private_files.os, step, Mock(side_effect=error))
+        with pytest.raises(raised):
             ring.add_key(NOW)
     assert path.read_bytes() == before
     assert [item.name for item in path.parent.iterdir()] == ["ring.json"]

@@ -47,10 +47,11 @@ def test_a_key_is_never_stored_over_another(path, ring, key):
     assert signing.load(path, ring).private_bytes_raw() == key.private_bytes_raw()
 
 
-def test_another_sealed_thing_in_its_place_does_not_become_a_key(tmp_path, ring):
-    private_files.create(tmp_path / "log.key", seal(b"x" * 32, b"a task", ring).to_json(), "signing key")
+@pytest.mark.parametrize("use", [b"a task", signing.ENDPOINT])
+def test_another_sealed_thing_in_its_place_does_not_become_a_key(tmp_path, ring, use):
+    private_files.create(tmp_path / "log.key", seal(b"x" * 32, use, ring).to_json(), "signing key")
     with pytest.raises(Broken):
-        signing.load(tmp_path / "log.key", ring)
+        signing.load(tmp_path / "log.key", ring, signing.LOG)
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b"\xff\xfe", b"x" * 100_000])
@@ -66,14 +67,3 @@ def test_a_folder_or_a_pipe_in_its_place_is_locked_and_does_not_hang(tmp_path, r
     for name in ("folder", "pipe"):
         with pytest.raises(Locked, match="not a plain file"):
             signing.load(tmp_path / name, ring)
-
-
-def test_a_disk_that_refuses_leaves_nothing_behind(tmp_path, ring, key, monkeypatch):
-    def refuse(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(private_files.os, "fsync", refuse)
-    with pytest.raises(Locked, match="No space left"):
-        signing.store(tmp_path / "keys" / "log.key", key, ring)
-    assert list((tmp_path / "keys").glob("*log*")) == []
-    assert list((tmp_path / "keys").glob(".*")) == []

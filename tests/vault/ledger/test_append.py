@@ -15,7 +15,6 @@ from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.tree.merkle import leaf_hash, root, verify_consistency, verify_inclusion
 from vault.ledger.write.append import LogWriter
 
-from ...patience import PATIENCE
 from ..builders import ORIGIN, signer
 
 CRASHER = Path(__file__).with_name("crasher.py")
@@ -224,23 +223,6 @@ def test_a_writer_does_not_wait_for_ever(new_writer, tmp_path):
         new_writer(patience=0.05).append(rows(2), 0)
     os.close(held)
     assert new_writer(patience=0.05).append(rows(2), 0).size == 2
-
-
-@pytest.mark.slow
-def test_two_processes_that_append_take_turns(new_writer, tmp_path):
-    program = (
-        "import sys; from pathlib import Path\n"
-        "from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey as K\n"
-        "from vault.ledger.write.append import LogWriter; from vault.ledger.signatures.note import Signer\n"
-        f"w = LogWriter(Path(sys.argv[1], 'log'), Path(sys.argv[1], 'head/signed'), "
-        f"Signer('{ORIGIN}', K.from_private_bytes(bytes(32))), '{ORIGIN}', patience={PATIENCE})\n"
-        "for n in range(1, 41): w.append([b'leaf %d' % i for i in range(n)], 0)\n"
-    )
-    children = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path)]) for _ in range(2)]
-    assert [child.wait(PATIENCE) for child in children] == [0, 0]
-    writer = new_writer()
-    assert writer.checkpoint().root == expected(40)
-    assert writer.fsck() == []
 
 
 def test_key_and_places_must_fit(tmp_path):

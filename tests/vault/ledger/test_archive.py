@@ -15,6 +15,8 @@ from vault.errors import Malformed
 from vault.ledger.release import archive as archives
 from vault.ledger.release.archive import BLOCK, RECORD, archive, archive_digest, unpack
 
+from .freeze import files_of
+
 ROOT = next(parent for parent in Path(__file__).parents if (parent / "pyproject.toml").is_file())
 EXAMPLE = ROOT / "examples" / "release" / "Historical-2025-12"
 NAME = "Historical-2026-12"
@@ -38,15 +40,11 @@ def packed(folder: Path) -> bytes:
     return b"".join(archive(folder))
 
 
-def files_below(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 def unpacked(data: bytes, folder: Path) -> dict[str, bytes]:
     (folder / "a.tar").write_bytes(data)
     (folder / "out").mkdir()
     unpack(folder / "a.tar", folder / "out" / NAME)
-    return files_below(folder / "out" / NAME)
+    return files_of(folder / "out" / NAME)
 
 
 @pytest.mark.parametrize("folder", [EXAMPLE, None], ids=["the example release", "odd sizes"])
@@ -83,7 +81,7 @@ def test_it_unpacks_to_the_same_files(tmp_path):
     (tmp_path / "out" / f".{NAME}.new" / "more").write_bytes(b"")
     (tmp_path / "a.tar").write_bytes(packed(folder))
     unpack(tmp_path / "a.tar", tmp_path / "out" / NAME)
-    assert files_below(tmp_path / "out") == {f"{NAME}/{name}": data for name, data in FILES.items()}
+    assert files_of(tmp_path / "out") == {f"{NAME}/{name}": data for name, data in FILES.items()}
 
 
 @pytest.mark.parametrize("name", ["a b", ".hidden", "é", "x" * 100, "a/.b/c"])

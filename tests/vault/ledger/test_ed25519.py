@@ -13,15 +13,8 @@ from ..builders import flips
 
 KEYS = [Ed25519PrivateKey.from_private_bytes(hashlib.sha256(b"test-%d" % n).digest()) for n in range(8)]
 
+
 # RFC 8032, section 7.1: public key, message, signature
-TEST_3 = (
-    "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025",
-    "af82",
-    "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac"
-    "18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a",
-)
-
-
 def ours(public: bytes, signature: bytes, message: bytes) -> bool:
     return ed25519_holds(public, signature, message)
 
@@ -32,10 +25,6 @@ def theirs(public: bytes, signature: bytes, message: bytes) -> bool:
     except LibrarySays:
         return False
     return True
-
-
-def test_the_example_of_the_standard():
-    assert ours(*(bytes.fromhex(part) for part in (TEST_3[0], TEST_3[2], TEST_3[1])))
 
 
 @pytest.mark.parametrize("key", KEYS)

@@ -206,18 +206,3 @@ def test_no_lie_is_believed_and_the_report_shows_what_disagrees(month, name):
         shown = [line for doubt in report.doubts if doubt.rule == lie.rule for line in doubt.evidence.lines()]
     assert shown
     assert lie.words in "".join(shown), shown
-
-
-def test_honest_months_are_believed_with_the_doubts_that_withdrawals_raise(month):
-    month.play_turns().retire()
-    answers = {
-        folder.name: (report.answer, [doubt.rule for doubt in report.doubts], report.failed)
-        for folder in sorted(month.folder.glob("Historical-*"))
-        for report in [audit(folder, month.keys)]
-    }
-    doubts = ["doubt.share", *["doubt.withdrawn"] * 3]
-    assert answers == {
-        "Historical-2026-12": ("yes", [], None),
-        "Historical-2027-01": ("yes", [], None),
-        "Historical-2027-02": ("yes with doubts", doubts, None),
-    }

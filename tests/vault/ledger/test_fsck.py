@@ -22,12 +22,6 @@ def keys():
     return [signer().verifier]
 
 
-def test_a_whole_log_is_clean(log, keys):
-    head, problems = fsck(log.folder, keys)
-    assert head.size == 600
-    assert problems == []
-
-
 @pytest.mark.parametrize(
     "name",
     [

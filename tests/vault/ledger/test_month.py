@@ -4,13 +4,14 @@ import subprocess
 from datetime import UTC, datetime
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from vault.ledger.release import month as months
 from vault.ledger.statements.jcs import parse_canonical
 from vault.ledger.statements.statement import TYPE, LoggedStatement, Statement
 
-KEY = Ed25519PrivateKey.from_private_bytes(b"m" * 32)
+from ..builders import edwards
+
+KEY = edwards()
 PUBLIC = KEY.public_key().public_bytes_raw()
 
 

@@ -1,8 +1,6 @@
 """Tests of strict Ed25519: one rule with the package and without, and both refuse what the package alone accepts."""
 
 import hashlib
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,16 +9,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from quarterturn.settings import public_key
 from vault.errors import Broken, Malformed
-from vault.ledger.audit.verify import audit
 from vault.ledger.signatures import ed25519, sshsig, strict_ed25519
 from vault.ledger.signatures.cosignature import COSIGNER_ED25519 as COSIGNER
 from vault.ledger.signatures.cosignature import Witness
 from vault.ledger.signatures.note import LOG_ED25519 as LOG
-from vault.ledger.signatures.note import Verifier, line
+from vault.ledger.signatures.note import Verifier
 from vault.ledger.signatures.strict_ed25519 import key_fault, verifies
 
-from ..builders import RELEASE, VECTORS, edwards
-from ..weak_points import AGAIN, SECOND, SMALL, encoded, forged, vkeys, weak, write_vkey
+from ..builders import edwards
+from ..weak_points import AGAIN, SECOND, SMALL, encoded, forged, vkeys, weak
 
 FILE = Path(__file__).resolve().parents[3] / "docs" / "audit.py"
 WEAK = list(weak())
@@ -97,29 +94,3 @@ def test_such_a_key_is_no_maintainers_and_signs_no_file():
         patch.setattr(sshsig, "_take_apart", lambda _: blob)
         with pytest.raises(Broken, match="does not verify"):
             sshsig.verify(b"file", "space", armored, weak_key)
-
-
-@pytest.mark.parametrize("python", [("-I",), ("-I", "-S")], ids=["with the package", "with none"])
-@pytest.mark.parametrize("number", [SMALL[0], AGAIN[2]], ids=["small order", "second encoding"])
-def test_the_single_file_refuses_it_with_the_package_and_without(tmp_path, python, number):
-    release, path = VECTORS / "good" / RELEASE, tmp_path / "log.vkey"
-    vkey = write_vkey("bench.example/log", LOG, encoded(number))
-    path.write_text(f"{vkey}\n")
-    command = [sys.executable, *python, FILE, release, "--key", path]
-    said = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (said.returncode, said.stdout) == (2, "")
-    assert f"{path} cannot be used: the public key of bench.example/log {key_fault(encoded(number))}" in said.stderr
-    failed = audit(release, [vkey]).failed
-    assert failed.name == "checkpoint"
-    assert key_fault(encoded(number)) in failed.detail
-
-
-def test_a_line_by_a_key_that_was_not_given_counts_for_nothing(tmp_path):
-    note = (VECTORS / "older-checkpoint").read_text()
-    text = note.partition("\n\n")[0] + "\n"
-    key = write_vkey("bench.example/log", LOG, encoded(1))
-    identity = bytes.fromhex(key.split("+")[1])
-    _, signature = forged(encoded(1), text.encode())
-    (tmp_path / "older").write_text(note + line("bench.example/log", identity, signature))
-    keys = (VECTORS / "log.vkey").read_text().split()
-    assert audit(VECTORS / "good" / RELEASE, keys, (tmp_path / "older").read_text()).ok

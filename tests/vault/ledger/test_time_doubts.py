@@ -60,10 +60,6 @@ def test_heads_that_were_cosigned_in_time_leave_no_doubt(doubts):
     assert doubts(by("A", HONEST)) == []
 
 
-def test_without_a_policy_nothing_is_said_of_times(month, folder):
-    assert audit(folder, month.keys).doubts == []
-
-
 def test_cosignatures_that_were_removed_are_missed_where_no_quorum_asks_for_them(doubts):
     found = places(doubts({}))
     assert {rule for rule, _ in found} == {"doubt.time", "doubt.before"}

@@ -3,30 +3,26 @@
 import base64
 import hashlib
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 
-from vault.errors import Broken, Malformed
+from vault.errors import Broken, Malformed, Unavailable
+from vault.file_lock import locked
 from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.cosignature import Cosigner, time_of
 from vault.ledger.signatures.note import Signer, open_note
 from vault.ledger.tree.merkle import MerkleTree, consistency_proof, leaf_hash
 from vault.ledger.write.witness import MAX_BODY, SIZE, LocalWitness, WitnessReply
 
-ORIGIN, NOW = "bench.example/log", 1_700_000_000
-LOG = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(bytes(32)))
-THIEF = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(b"\1" * 32))
-KEYS = [
-    Cosigner("witness.example/w", Ed25519PrivateKey.from_private_bytes(b"\2" * 32)),
-    Cosigner("witness.example/w", MLDSA44PrivateKey.from_seed_bytes(b"\3" * 32)),
-]
+from ..builders import ORIGIN, edwards, signer
+
+NOW = 1_700_000_000
+LOG, THIEF = signer(), signer(1)
+KEYS = [Cosigner("witness.example/w", key) for key in (edwards(2), MLDSA44PrivateKey.from_seed_bytes(b"\3" * 32))]
 TREE = MerkleTree([leaf_hash(b"leaf %d" % n) for n in range(600)])
 OTHER = MerkleTree([leaf_hash(b"leaf %d" % (n if n < 2 else -n)) for n in range(600)])
 
@@ -36,12 +32,12 @@ def head(size: int, tree: MerkleTree = TREE) -> Checkpoint:
 
 
 def asked(
-    old: int | str, size: int, *, tree: MerkleTree = TREE, signer: Signer = LOG, proof: list[bytes] | None = None
+    old: int | str, size: int, *, tree: MerkleTree = TREE, by: Signer = LOG, proof: list[bytes] | None = None
 ) -> bytes:
     if proof is None:
         proof = consistency_proof(tree.node, int(old), size) if int(old) else []
     lines = [f"old {old}", *(base64.b64encode(one).decode() for one in proof)]
-    return "\n".join([*lines, "", head(size, tree).sign(signer)]).encode()
+    return "\n".join([*lines, "", head(size, tree).sign(by)]).encode()
 
 
 @pytest.fixture
@@ -95,10 +91,10 @@ def test_a_cosigned_head_is_on_disk_and_outlives_a_restart(new_witness, tmp_path
         (asked(3, 7) + b" " * MAX_BODY, 400, "at most"),
         (asked(3, 7).replace(b"\n7\n", b"\n07\n"), 400, "leading zeros"),
         (asked(3, 7).replace(ORIGIN.encode(), b"another.example"), 404, "knows no log another.example"),
-        (asked(3, 7, signer=THIEF), 403, "no given key signed"),
+        (asked(3, 7, by=THIEF), 403, "no given key signed"),
         (asked(3, 7).replace(b"\n7\n", b"\n8\n"), 403, "does not verify"),
         (asked(8, 7, proof=[]), 400, "beyond the checkpoint's"),
-        (asked(8, 7, proof=[], signer=THIEF), 403, "no given key signed"),
+        (asked(8, 7, proof=[], by=THIEF), 403, "no given key signed"),
         (asked(2, 7), 409, "3\n"),
         (asked(0, 7), 409, "3\n"),
         (asked(5, 7, proof=[]), 409, "3\n"),
@@ -126,7 +122,7 @@ def test_from_nothing_a_proof_is_empty(witness):
 def test_a_log_may_have_two_keys_and_the_key_of_another_log_is_unknown(tmp_path):
     other = Signer("other.example/log", THIEF.key)
     witness = LocalWitness(tmp_path, [LOG.verifier, THIEF.verifier, other.verifier], KEYS[:1], lambda: NOW)
-    assert witness.add_checkpoint(asked(0, 3, signer=THIEF)).status == 200
+    assert witness.add_checkpoint(asked(0, 3, by=THIEF)).status == 200
     assert witness.add_checkpoint(asked(3, 4)).status == 200
     of_other = asked(4, 5).replace(ORIGIN.encode(), other.name.encode())
     assert witness.add_checkpoint(of_other).status == 403
@@ -163,24 +159,12 @@ def test_threads_that_race_get_one_cosignature_a_size(witness):
     assert witness.last(ORIGIN).size == range(4, 40)[won % 36]
 
 
-@pytest.mark.full  # threads race in each run
-@pytest.mark.slow
-def test_processes_that_race_never_roll_a_witness_back(new_witness, tmp_path):
-    program = (
-        "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"
-        "from test_witness import *\n"
-        "w, last = LocalWitness(Path(sys.argv[2]), [LOG.verifier], KEYS[:1], lambda: NOW, patience=100.0), 0\n"
-        "for size in range(1, 60):\n"
-        "    r = w.add_checkpoint(asked(last, max(size, last)))\n"
-        "    assert r.status in (200, 409), r\n"
-        "    seen = int(r.body) if r.status == 409 else max(size, last)\n"
-        "    assert seen >= last, (seen, last)\n"
-        "    last = seen\n"
-    )
-    command = [sys.executable, "-c", program, str(Path(__file__).parent), str(tmp_path / "state")]
-    children = [subprocess.Popen(command) for _ in range(2)]
-    assert [child.wait() for child in children] == [0, 0]
-    assert new_witness().last(ORIGIN).size >= 59
+def test_a_witness_signs_nothing_while_another_holds_its_state(tmp_path):
+    witness = LocalWitness(tmp_path, [LOG.verifier], KEYS[:1], lambda: NOW, patience=0.05)
+    lock = tmp_path / f"{hashlib.sha256(ORIGIN.encode()).hexdigest()}.lock"
+    with locked(lock, 0, "a test"), pytest.raises(Unavailable, match="this process itself holds"):
+        witness.add_checkpoint(asked(0, 3))
+    assert witness.last(ORIGIN).size == 0
 
 
 @pytest.mark.parametrize(("logs", "keys"), [([], KEYS), ([LOG.verifier], [])])

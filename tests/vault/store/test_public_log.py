@@ -5,30 +5,25 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlmodel import SQLModel
 
 from vault.database import open_engine, transaction
 from vault.errors import Broken, Malformed, NotFound, Refused, Unavailable
-from vault.ledger.signatures.note import Signer
 from vault.ledger.tree.merkle import leaf_hash, root
 from vault.ledger.write.append import LogWriter
 from vault.store.public_log import PublicLog
 from vault.store.tables import LeafRow
 
-from ..builders import sql
+from ..builders import ORIGIN, signer, sql
 
 pytestmark = pytest.mark.both_databases
-
-ORIGIN = "vault.example/benchmark"
-KEY = Ed25519PrivateKey.from_private_bytes(b"\x07" * 32)
 
 
 @pytest.fixture
 def writer(tmp_path):
-    return LogWriter(tmp_path / "public" / "log", tmp_path / "head" / "signed", Signer(ORIGIN, KEY), ORIGIN)
+    return LogWriter(tmp_path / "public" / "log", tmp_path / "head" / "signed", signer(), ORIGIN)
 
 
 @pytest.fixture
@@ -108,7 +103,7 @@ def test_however_recording_and_publishing_alternate_the_log_is_the_rows(tmp_path
     folder = tmp_path_factory.mktemp("log")
     engine = open_engine(f"sqlite:///{folder}/x.db")
     SQLModel.metadata.create_all(engine, tables=[LeafRow.__table__])
-    writer = LogWriter(folder / "log", folder / "head", Signer(ORIGIN, KEY), ORIGIN)
+    writer = LogWriter(folder / "log", folder / "head", signer(), ORIGIN)
     ledger = PublicLog(engine, writer, lambda: datetime(2026, 12, 1, tzinfo=UTC))
     for step in plan:
         if step == "p":
@@ -180,11 +175,3 @@ def test_a_public_folder_that_was_emptied_is_refused(engine, writer, clock, publ
     shutil.rmtree(tmp_path / "public")
     with pytest.raises((Refused, Broken, Malformed, Unavailable)):
         PublicLog(engine, writer, clock)
-
-
-def test_starting_again_finishes_a_publication_that_stopped_after_signing(engine, writer, clock, published, tmp_path):
-    checkpoint = tmp_path / "public" / "log" / "checkpoint"
-    note = checkpoint.read_bytes()
-    checkpoint.unlink()
-    PublicLog(engine, writer, clock)
-    assert checkpoint.read_bytes() == note

@@ -196,18 +196,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from sqlalchemy import event
 from sqlmodel import Session
+from tests.vault.conftest import NoFiles
 from vault import database
 from vault.store import rewrap
 from vault.database import open_engine
 from vault.keys.ring import FileKeyRing
 from vault.store.rewrap import Rewrapping
 from vault.store.tasks import Vault
-
-class NoFiles:
-    def under(self):
-        return Counter()
-    def rewrap(self):
-        return 0
 
 url, path = sys.argv[1], Path(sys.argv[2])
 clock = lambda: datetime.now(UTC)

@@ -11,7 +11,9 @@ from vault.commitment import commitment, opens
 from vault.database import transaction
 from vault.errors import Broken, Locked, NotAllowed, NotFound, Refused
 from vault.keys.ring import FileKeyRing
-from vault.store.tables import LeafRow, TaskRow
+from vault.keys.seal import seal
+from vault.store import blobs
+from vault.store.tables import BlobRow, LeafRow, TaskRow
 from vault.store.tasks import Vault
 from vault.task.document import Task
 from vault.task.lifecycle import TaskState
@@ -62,12 +64,6 @@ def test_a_task_of_few_variants_is_served_plain_to_everybody(vault, make_task):
     opened = vault.open(task.id, who="ada", why="serve").task
     assert opened.variant_key is None
     assert {vault.served(opened, who, "2026-12").goal for who in "abcdef"} == {"Write ann."}
-
-
-def test_a_task_without_free_parameters_is_served_as_it_is(vault, make_task):
-    task = make_task(0)
-    vault.add(task, {}, author="ada", public_grammar=False, skeleton="s", template="t")
-    assert vault.served(vault.open(task.id, who="ada", why="serve").task, "a", "2026-12") == task
 
 
 def test_a_record_tells_the_public_mix_and_nothing_else(vault, add, make_task):
@@ -157,6 +153,35 @@ IMMUTABLE = {
 def test_a_row_with_edited_metadata_cannot_be_opened(vault, engine, add, column):
     record = add(0)
     sql(engine, f"UPDATE vault_task SET {column} = {IMMUTABLE[column]} WHERE id = '{record.id}'")
+    with pytest.raises(Broken):
+        vault.open(record.id, who="ada", why="review")
+
+
+def test_the_content_of_another_row_does_not_open(vault, engine, add):
+    """Author, ring and time are the same; only the row differs."""
+    one, two = add(0), add(1)
+    for name in ("trace/1", "trace/2"):
+        vault.seal_blob(name, b"...")
+    with transaction(engine) as session:
+        for kind, here, there in ((TaskRow, one.id, two.id), (BlobRow, "trace/1", "trace/2")):
+            target = session.get(kind, here)
+            for column, value in session.get(kind, there).sealed().columns().items():
+                setattr(target, column, value)
+    for opening in (
+        lambda: vault.open(one.id, who="ada", why="review"),
+        lambda: vault.open_blob("trace/1", who="ada", why="review"),
+        lambda: vault.open_blobs("trace/", who="ada", why="review"),
+    ):
+        with pytest.raises(Broken):
+            opening()
+
+
+def test_a_blob_that_stands_where_a_task_stood_does_not_open(vault, engine, ring, add):
+    record, moment = add(0), add(1).created_at
+    with transaction(engine) as session:
+        row = session.get(TaskRow, record.id)
+        for name, value in seal(b"...", blobs.context(record.id, moment), ring).columns().items():
+            setattr(row, name, value)
     with pytest.raises(Broken):
         vault.open(record.id, who="ada", why="review")
 

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from vault.errors import Broken, Locked, Malformed, Unavailable
+from vault.keys.locks import command
 from vault.keys.locks.command import Command, NewCommand
+from vault.keys.locks.lock import text
 from vault.keys.ring import FileKeyRing
 
 from ....patience import until
@@ -26,9 +28,6 @@ def write(tmp_path):
         return (sys.executable, str(path), "--profile", "test-one")
 
     return written
-
-
-ECHO = "print(json.dumps({'wrap': {'wrapped': 'd3JhcA=='}, 'unwrap': {'key': %r}}[sys.argv[-1]]))"
 
 
 def test_the_service_of_the_example_opens_a_ring(tmp_path, kms):
@@ -60,30 +59,35 @@ def test_it_gets_two_values_on_its_input_and_nothing_elsewhere(write, tmp_path, 
 
 
 @pytest.mark.parametrize(
-    ("body", "kind", "sentence"),
+    ("code", "answer", "kind", "sentence"),
     [
-        ("sys.exit(1)", Locked, "the service refused"),
-        ("sys.exit(2)", Broken, "does not unwrap"),
-        ("sys.exit(6)", Unavailable, "cannot be reached"),
-        ("sys.exit(3)", Unavailable, "ended with code 3"),
-        ("os.kill(os.getpid(), 9)", Unavailable, "ended with code -9"),
-        ("print('hello')", Malformed, "is not JSON"),
-        ("while True: print('y' * 1000)", Malformed, "more than 65536 bytes"),
-        ("print('[]')", Malformed, "must be a JSON object"),
-        ("print('{}')", Malformed, r"\$\.wrapped: it must be base64"),
-        ("print(json.dumps({'wrapped': 1}))", Malformed, r"\$\.wrapped"),
-        ("print(json.dumps({'wrapped': '!'}))", Malformed, r"\$\.wrapped"),
-        ("print(json.dumps({'wrapped': ''}))", Malformed, "0 bytes"),
-        ("print(json.dumps({'wrapped': base64.b64encode(bytes(5000)).decode()}))", Malformed, "5000 bytes"),
-        ("print(json.dumps({'wrapped': asked.get('key'), 'key': asked.get('wrapped')}))", Broken, "did not wrap"),
-        (ECHO % "AAAA", Broken, "gave 3 bytes"),
-        (ECHO % ("A" * 43 + "="), Broken, "does not give back"),
+        (1, "", Locked, "the service refused"),
+        (2, "", Broken, "does not unwrap"),
+        (6, "", Unavailable, "cannot be reached"),
+        (3, "", Unavailable, "ended with code 3"),
+        (-9, "", Unavailable, "ended with code -9"),
+        (0, "hello", Malformed, "is not JSON"),
+        (0, "[]", Malformed, "must be a JSON object"),
+        (0, "{}", Malformed, r"\$\.wrapped: it must be base64"),
+        (0, '{"wrapped": 1}', Malformed, r"\$\.wrapped"),
+        (0, '{"wrapped": "!"}', Malformed, r"\$\.wrapped"),
+        (0, '{"wrapped": ""}', Malformed, "0 bytes"),
+        (0, f'{{"wrapped": "{"AAAA" * 1667}"}}', Malformed, "5001 bytes"),
+        (0, f'{{"wrapped": "{text(ROOT)}", "key": "{text(ROOT)}"}}', Broken, "did not wrap"),
+        (0, '{"wrapped": "d3JhcA==", "key": "AAAA"}', Broken, "gave 3 bytes"),
+        (0, f'{{"wrapped": "d3JhcA==", "key": "{text(bytes(32))}"}}', Broken, "does not give back"),
     ],
 )
-def test_an_error_of_the_command_is_a_sentence_and_makes_no_lock(write, body, kind, sentence):
+def test_an_error_of_the_command_is_a_sentence_and_makes_no_lock(monkeypatch, code, answer, kind, sentence):
+    monkeypatch.setattr(command, "run", lambda *_: (code, answer.encode()))
     with pytest.raises(kind, match=sentence) as error:
-        NewCommand(write(body)).seal(ROOT, "command", RING)
+        NewCommand(["/bin/hook"]).seal(ROOT, "command", RING)
     assert "AAECAwQ" not in str(error.value)
+
+
+def test_an_answer_without_an_end_is_cut_off(write):
+    with pytest.raises(Malformed, match="more than 65536 bytes"):
+        NewCommand(write("while True: print('y' * 1000)")).seal(ROOT, "command", RING)
 
 
 @pytest.mark.slow

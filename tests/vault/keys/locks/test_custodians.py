@@ -84,13 +84,6 @@ def test_shares_of_another_ring_and_another_split_do_not_mix(path, ring, post, t
     refused(path, ada, other.share("bob"), match="share of bob belongs to another key ring, ring:")
 
 
-def test_after_the_lock_is_removed_the_shares_open_nothing(path, ring, post):
-    ring.add_lock(Post(post.folder).split(3), "next")
-    ring.remove_lock("custodians")
-    with pytest.raises(Locked, match="another split"):
-        brought(path, post.share("ada"), post.share("bob"))
-
-
 @pytest.mark.parametrize(
     ("threshold", "public", "sentence"),
     [

@@ -92,7 +92,7 @@ def test_a_module_that_runs_code_finds_neither_the_ring_nor_its_folder(path, tmp
 @pytest.mark.parametrize("answer", ["", "[]", "{}", '{"key_id": 1, "sealed": "x"}', '{"key_id": "", "sealed": "AAAA"}'])
 def test_an_answer_that_is_none_makes_no_lock(path, monkeypatch, answer):
     ring = FileKeyRing.create(path, None)
-    monkeypatch.setattr(lock, "PROCESS", (sys.executable, "-I", "-c", f"print({answer!r})"))
+    monkeypatch.setattr(lock, "run", lambda *_: (0, answer.encode()))
     with pytest.raises((Broken, Malformed), match="module"):
         ring.add_lock(NewPkcs11(Path("/canary.so"), "token", "key", PIN))
     assert [kept["kind"] for kept in ring.locks] == ["file-mode"]
