@@ -150,7 +150,7 @@ def spare_home(own_home: OwnHome) -> tuple[Benchmark, str]:
     return own_home(_before_the_first_opening, WITH_RESERVE)
 
 
-@pytest.mark.parametrize("withdrawn", [pytest.param(False, marks=pytest.mark.full), True])
+@pytest.mark.parametrize("withdrawn", [False, pytest.param(True, marks=pytest.mark.full)])
 def test_a_task_in_the_reserve_keeps_its_seed_closed_until_it_is_withdrawn(spare_home, withdrawn):
     home, spare = spare_home
     assert spare in committed_at(home, FIRST)
@@ -196,7 +196,6 @@ def test_a_withdrawn_live_task_keeps_no_seed_closed(spare_home):
     assert opened_sets(home) == {str(FIRST_DRAW): [str(FIRST)]} == due(home)
 
 
-@pytest.mark.full
 def test_a_drawn_task_that_was_not_promised_at_its_turn_never_enters(begun_home):
     """Its seed is opened when the others have left, and whoever has the seed can draw it."""
     late = add(begun_home, SPARED, last=True, drawn_for=FIRST)
