@@ -1,7 +1,5 @@
 """Fixture that makes passphrases cheap to derive keys from, in this process and its forks; `vault` tests their cost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -4,8 +4,6 @@ A child has all modules that this process has imported, so it costs next to noth
 database open that the child opens too: SQLite would confuse the locks of the two.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Fixtures for tests of verbs: real homes with hand-made tasks, and the command line as a function."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -6,8 +6,6 @@ is given again and struck at the next change, until it ends undisturbed. So ever
 the process that resumes after the last strike, and at the end the home must equal one that was never struck.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

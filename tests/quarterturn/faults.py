@@ -10,8 +10,6 @@ After a failed `fsync` the kernel may have forgotten what it was to write, and r
 failed one should have made durable has to be synced again before a verb may say that it is done.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal

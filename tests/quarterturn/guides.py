@@ -3,8 +3,6 @@
 A command of ours that ends is played in this process. One that stays is a process, as is every other program.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Runs whose outcomes are invented: opened in the ledger, served, recorded and closed, without a box."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from quarterturn.app import Application

@@ -1,7 +1,5 @@
 """Scenes of the crash table: homes on which a verb is about to run, and what must hold of them afterwards."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from contextlib import closing

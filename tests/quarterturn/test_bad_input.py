@@ -1,7 +1,5 @@
 """Tests of bad input to verbs: the right exit code, one sentence that names the place, and nothing half-written."""
 
-from __future__ import annotations
-
 import io
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Tests of the benchmarks' measuring function, on a simulated clock, and in one small real run."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Tests that each table of measured figures says where and when it was measured, and that old ones are listed."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Tests of `./run bench watch` on one case: what it plays is the same everywhere, and fills every table."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Iterator

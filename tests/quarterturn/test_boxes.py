@@ -1,7 +1,5 @@
 """Tests of choosing a box: the official one where it answers, else the other, else one sentence on what each lacks."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Tests of the command line's contract: one JSON object, one sentence, the right exit code."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

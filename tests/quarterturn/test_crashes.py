@@ -1,7 +1,5 @@
 """Tests of every verb killed, and its disk failing, before each lasting change: finished or undone, never half."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

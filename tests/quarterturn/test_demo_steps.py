@@ -1,7 +1,5 @@
 """Tests of the demo's output: one line a step, its details on request, its words whole on a terminal."""
 
-from __future__ import annotations
-
 import re
 import sys
 

@@ -1,7 +1,5 @@
 """Tests of the deployment files: each is read by the program that it is for."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Tests of waiting for SIGINT or SIGTERM."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

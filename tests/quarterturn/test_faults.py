@@ -3,8 +3,6 @@
 The import of tasks, which needs a box, is in `test_crashes.py`.
 """
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from pathlib import Path

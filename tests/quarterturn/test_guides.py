@@ -1,7 +1,5 @@
 """Runs the guides: every command, in its order, as a reader types it, and what they show beside their commands."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Tests of runs that stop early: each result stays, unserved tasks are played, and nothing twice."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Tests of leases: a job is its worker's until the lease ends, and no other worker may record for it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Tests of log files: one line per event, and no word of a task in it, whatever path it takes."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

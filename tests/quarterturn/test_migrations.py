@@ -1,7 +1,5 @@
 """Tests of migrations: they make the tables that the code declares, up and down with data, and in two processes."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from functools import partial

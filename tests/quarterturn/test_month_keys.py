@@ -1,7 +1,5 @@
 """Tests of the months' key and the files it signs, in a home: made once, kept, and reproducible."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import stat

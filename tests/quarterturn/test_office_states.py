@@ -1,7 +1,5 @@
 """Tests of workbook, calendar and mail states given as folders: anybody can check a retired task."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

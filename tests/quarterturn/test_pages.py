@@ -1,7 +1,5 @@
 """Tests of the documentation: the command reference is current, every setting is explained, every link resolves."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

@@ -1,7 +1,5 @@
 """Tests of disclosure of a further run: compared with the newest disclosed one of its month, track and submitter."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime

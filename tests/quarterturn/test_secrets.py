@@ -1,7 +1,5 @@
 """Tests of passphrases: read from the environment first, asked for at a terminal, never in an argument."""
 
-from __future__ import annotations
-
 import getpass
 import os
 import subprocess

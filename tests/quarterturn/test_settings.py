@@ -1,7 +1,5 @@
 """Tests of the settings file: every key is known, every mistake is named, and what is written reads back."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import pytest

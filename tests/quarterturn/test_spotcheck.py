@@ -1,7 +1,5 @@
 """End-to-end test of the spot check: runs in a real box, whose sealed states the turn judges again."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of what a terminal is shown: version, completion, colours, and a server's busy address."""
 
-from __future__ import annotations
-
 import re
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Tests of the tour: five journeys of at most ten stops, each stop a file that exists."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 from pathlib import Path

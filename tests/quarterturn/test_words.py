@@ -4,8 +4,6 @@
 still have, or have to have, the other form; each is there for a reason, and one that is no longer needed fails too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

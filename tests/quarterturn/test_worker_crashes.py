@@ -1,7 +1,5 @@
 """Tests of worker processes that are killed or cut off from the database: nothing is lost or ended twice."""
 
-from __future__ import annotations
-
 import logging
 import select
 import signal

@@ -1,7 +1,5 @@
 """Tests of OpenID Connect sign-in: a real provider on the loopback, and every way in which a token may be wrong."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

@@ -1,7 +1,5 @@
 """Tests of API tokens: their form, what they open, and that none is stored."""
 
-from __future__ import annotations
-
 import random
 import zlib
 from datetime import UTC, datetime, timedelta

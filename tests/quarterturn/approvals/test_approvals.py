@@ -1,7 +1,5 @@
 """Tests of actions that need two maintainers: one is not enough, a signature counts once for one action."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

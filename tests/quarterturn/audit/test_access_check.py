@@ -1,7 +1,5 @@
 """Tests of checking the access log against the public log: it cannot be cut off or rewritten."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

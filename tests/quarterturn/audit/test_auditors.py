@@ -4,8 +4,6 @@ Compared are the exit code and the whole JSON report. The page has no policy, ac
 what is no rule of the log; it is asked what it can be asked, in one process for all cases.
 """
 
-from __future__ import annotations
-
 import base64
 import importlib.util
 import io

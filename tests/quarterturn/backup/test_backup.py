@@ -1,7 +1,5 @@
 """Tests of backups: whole or absent, taken while others write, and a restored home never contradicts the log."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Tests of the rules of display names: their form, what is reserved, and which names count as the same."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

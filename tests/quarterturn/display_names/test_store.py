@@ -1,7 +1,5 @@
 """Tests of display names as they are chosen, given up and removed: no name ever means two owners' agents."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 

@@ -1,7 +1,5 @@
 """Tests of detection in a home: what maintainers read and set, and that a failed scan stops nobody."""
 
-from __future__ import annotations
-
 import pytest
 
 from quarterturn.app import Application

@@ -1,7 +1,5 @@
 """Tests of the detection report and the linked leaderboard after two months, through the command line."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Journey of an accusation through the command line: marked, released, written to a file, and checked by a stranger."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Tests of `watch trace`: what a maintainer reads about a leaked text, and what never stands in it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

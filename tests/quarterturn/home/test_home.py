@@ -1,7 +1,5 @@
 """Tests of making a home: whole or resumable, never over something else, closed to others."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess
@@ -109,7 +107,6 @@ def test_a_home_is_made_in_the_database_that_is_named_from_outside(say, tmp_path
         assert not (home / "quarterturn.db").exists()
 
 
-@pytest.mark.slow
 def test_init_makes_a_home_for_the_whole_benchmark(say, tmp_path, monkeypatch):
     monkeypatch.setattr("grammars.language.load.library", lambda: MCPBENCH.servers)
     said = say("init", "--home", tmp_path / "home", "--set", "mcpbench", "--json")

@@ -1,7 +1,5 @@
 """Tests of a home with witnesses: nothing goes live without enough cosignatures, with real servers on the loopback."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import threading

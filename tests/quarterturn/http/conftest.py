@@ -1,7 +1,5 @@
 """Fixtures for HTTP tests: the real application over real homes, and a token for each role."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

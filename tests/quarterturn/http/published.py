@@ -1,7 +1,5 @@
 """A service with a release that the tests of a module only read, so that it is made and served once for all of them."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path

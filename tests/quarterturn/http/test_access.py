@@ -1,7 +1,5 @@
 """Tests of every route with every role: access is what the two tables say, and nothing else."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest
@@ -49,7 +47,6 @@ def test_an_application_with_a_route_missing_in_the_table_does_not_start():
         require_all(app)
 
 
-@pytest.mark.slow
 def test_every_route_and_every_role(site, problem):
     wrong = []
     for (method, path), scope in ACCESS.items():

@@ -1,7 +1,5 @@
 """Tests of the client and of the verbs on it, against a service at an address."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

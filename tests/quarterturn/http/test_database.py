@@ -1,7 +1,5 @@
 """Tests of the service on PostgreSQL: odd input is never a server error, and an unreachable database is reported."""
 
-from __future__ import annotations
-
 import pytest
 
 from vault.errors import Unavailable
@@ -41,7 +39,6 @@ def test_an_odd_name_is_never_a_server_error(site):
     assert not {asked: status for asked, status in answers.items() if not 400 <= status < 500}
 
 
-@pytest.mark.slow
 def test_while_the_database_is_away_the_service_says_so_and_then_goes_on(site, postgres):
     assert site.get("/submissions", "submitter").status_code == 200
     postgres.stop()

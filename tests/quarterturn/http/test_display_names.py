@@ -1,7 +1,5 @@
 """Tests of display names over HTTP: chosen by owners, removed by maintainers, shown to everybody on every month."""
 
-from __future__ import annotations
-
 import html
 import json
 import logging

@@ -1,7 +1,5 @@
 """End-to-end test from a request to the leaderboard: real agents, boxed or hosted, through queue and ledger."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

@@ -1,7 +1,5 @@
 """Tests of watching submissions: one query for all watchers, each change reported once, a limited number at a time."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from contextlib import ExitStack

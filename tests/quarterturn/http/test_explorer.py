@@ -1,7 +1,5 @@
 """Tests of the explorer as served: a page with a narrow content security policy, its script, and a page to download."""
 
-from __future__ import annotations
-
 import hashlib
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of `quarterturn fetch` against a service that is a process of its own, and against services that misbehave."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Fuzz test of the API: every request gets an answer that the description describes, whatever role sends it."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the middleware around every route: headers, limits, and errors as problems."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections import Counter
@@ -17,7 +15,6 @@ from quarterturn.http.responses.rate_limit import Rate
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.slow
 def test_every_answer_has_the_headers_of_safety(site):
     for path in {path for _, path in ACCESS} | {"/nowhere", "/tasks/", "//", "/%00"}:
         said = site.get(path)

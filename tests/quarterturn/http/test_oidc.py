@@ -1,7 +1,5 @@
 """Tests of maintainers who sign in at the service with OpenID Connect."""
 
-from __future__ import annotations
-
 import pytest
 
 from quarterturn.accounts.oidc import Provider

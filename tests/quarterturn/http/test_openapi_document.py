@@ -1,7 +1,5 @@
 """Tests that the OpenAPI description is the application's, with each route's permissions and errors."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

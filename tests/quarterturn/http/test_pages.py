@@ -1,7 +1,5 @@
 """Tests of the HTML pages: drawn from public data, linked to what exists, and nothing in them runs."""
 
-from __future__ import annotations
-
 import csv
 import html
 import io

@@ -1,7 +1,5 @@
 """Tests of what a problem explains: the field, the value, what is expected, the limit, the state; and what it hides."""
 
-from __future__ import annotations
-
 import pytest
 
 from quarterturn.http.responses.models import EXAMPLES, WORDS

@@ -1,7 +1,5 @@
 """Tests of the public view over HTTP: retired tasks, leaderboards, releases that an auditor can check, the log."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -5,8 +5,6 @@ withdraw tasks, and are killed while they do; the month turns. All of it is the 
 box is one in which nothing happens, so that a task ends at once.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import shutil

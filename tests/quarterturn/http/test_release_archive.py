@@ -1,7 +1,5 @@
 """Tests of a release in one file over HTTP: its bytes and digest, ranges, versions, and what else names it."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import tarfile

@@ -1,7 +1,5 @@
 """Tests of the response cache: public answers are served without asking again until public data changes."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import os

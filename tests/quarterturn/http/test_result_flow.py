@@ -1,7 +1,5 @@
 """Tests of the way of a result: closed, disclosed, published; also where somebody else finishes what was begun."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests that no answer tells anything of a private task: no word, no hash, not whether it exists."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import itertools

@@ -1,7 +1,5 @@
 """Tests of the service as a process: on a port, asked over a socket."""
 
-from __future__ import annotations
-
 import json
 import signal
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Tests of signing in on pages: a cookie for the service's own pages, and forms that no other site can send."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

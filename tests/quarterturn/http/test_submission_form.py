@@ -1,7 +1,5 @@
 """Tests of the form that submits an agent: it makes one submission, and each mistake is told at its field."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of submitting over HTTP: idempotent, within the quotas, and shown only what may be disclosed."""
 
-from __future__ import annotations
-
 import io
 import json
 import secrets

@@ -1,7 +1,5 @@
 """Fixtures of the tests of keys: every passphrase is cheap to try."""
 
-from __future__ import annotations
-
 import pytest
 
 from ..cheap_derivation import cheap_derivation

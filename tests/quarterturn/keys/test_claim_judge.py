@@ -1,7 +1,5 @@
 """Tests of a home's claim judge: its settings and key, the check of it, and what a turn and a run make of it."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Tests of the verbs on key locks: added, removed, split, restored, and each change in the access log."""
 
-from __future__ import annotations
-
 import getpass
 import io
 import json

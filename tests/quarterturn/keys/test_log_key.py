@@ -1,7 +1,5 @@
 """Tests of changing a home's log key: killed after any step, and a whole turn audited across the change."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -78,7 +76,6 @@ def test_a_process_with_the_old_key_signs_nothing(live: Path, say: Callable) -> 
     assert say("log", "fsck", "--home", live).code == 0
 
 
-@pytest.mark.slow
 def test_a_release_across_the_change_is_proved_with_both_keys(live: Path, say: Callable, tmp_path: Path) -> None:
     assert say("log", "change-key", "--as", "ada", "--home", live).code == 0
     assert say("turn", "run", "--early", "--home", live).code == 0

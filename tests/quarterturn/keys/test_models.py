@@ -1,7 +1,5 @@
 """Tests of language models for agents: the settings, the upstream keys, and what a run with a model leaves behind."""
 
-from __future__ import annotations
-
 import stat
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of changing the ring's key in a whole home: rows and key files, resumed where it was interrupted."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import signal
@@ -170,7 +168,6 @@ def rewrap_and_die(home: Path) -> None:
     rekeying.KeyFiles(house.places, house.ring).rewrap()
 
 
-@pytest.mark.slow
 def test_killed_among_the_files_it_goes_on(with_model, say):
     assert Child(lambda: rewrap_and_die(with_model))().code == -signal.SIGKILL
     everything_opens(with_model)

@@ -1,7 +1,5 @@
 """Tests of shredding tasks from the command line: only what was never promised, all of it or nothing."""
 
-from __future__ import annotations
-
 import pytest
 
 from vault.store.shredding import erase

@@ -1,7 +1,5 @@
 """Tests of the public-grammar caveat on a cohort: in its `set` statement, on the leaderboard and in the doctor."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

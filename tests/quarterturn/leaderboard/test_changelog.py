@@ -1,7 +1,5 @@
 """Tests of the leaderboard's changelog: rows of the public log, each with its leaf."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

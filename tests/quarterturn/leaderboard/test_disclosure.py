@@ -1,7 +1,5 @@
 """Tests of the disclosure of private scores: rounded, once, and nothing new where nothing is new."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime
 

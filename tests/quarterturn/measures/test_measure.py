@@ -1,7 +1,5 @@
 """Tests of `quarterturn measure`: figures of public runs, the failure profile, and the trace page."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Tests of `quarterturn measure RELEASE --trace`: calls that an owner has published, compared with the log."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Tests of `quarterturn ratings`: sheets for blind second ratings, agreement, and sensitivity to the threshold."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

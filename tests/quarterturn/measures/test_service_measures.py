@@ -1,7 +1,5 @@
 """Tests of the measures of submissions: computed in a process of their own, kept with the trace, shown to the owner."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Tests of the automatic monthly turn: once, in order, beside other processes; what it lacks is reported."""
 
-from __future__ import annotations
-
 import json
 import signal
 import threading
@@ -190,7 +188,6 @@ def test_of_concurrent_clocks_one_turns(at):
     assert posted_keys(houses[0]) == ["turn.done/2026-12"]
 
 
-@pytest.mark.slow
 def test_of_concurrent_processes_that_are_killed_one_completes_the_turn(at, live):
     def look(before: Callable[[str], None]) -> None:
         step = MonthlyClock._step

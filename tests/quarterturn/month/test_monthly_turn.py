@@ -1,7 +1,5 @@
 """Tests of the turn at the command line: its plan, what it publishes, and when a month is over."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections import Counter

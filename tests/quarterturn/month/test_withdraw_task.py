@@ -1,7 +1,5 @@
 """Tests of the verb that withdraws a task: who may, what the public sees, and resuming after a kill."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import signal

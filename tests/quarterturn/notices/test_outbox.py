@@ -1,7 +1,5 @@
 """Tests of the outbox and its channels: delivered once each, retried, signed, over real sockets."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

@@ -1,7 +1,5 @@
 """Fixtures for page tests: figures from the simulated worlds that the detectors are tested on."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace

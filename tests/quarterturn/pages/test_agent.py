@@ -1,7 +1,5 @@
 """Tests of an agent's page: its lines of all months, each with a permalink, and a chart with its intervals."""
 
-from __future__ import annotations
-
 import json
 import re
 

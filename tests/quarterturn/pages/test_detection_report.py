@@ -1,7 +1,5 @@
 """Tests of the detection report as a file: self-contained, safe against names, in words as well as in charts."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """Tests of the feeds: Atom as RFC 4287 requires it, with stable ids."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 from xml.etree import ElementTree

@@ -1,7 +1,5 @@
 """Tests of how pages format names, numbers and figures."""
 
-from __future__ import annotations
-
 import pytest
 
 from quarterturn.pages.drawing import formatting

@@ -1,7 +1,5 @@
 """Tests of tables as HTML, JSON and CSV: the same rows, and nothing that a spreadsheet would execute."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

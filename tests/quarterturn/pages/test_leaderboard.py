@@ -1,7 +1,5 @@
 """Tests of the leaderboard page: every figure drawn, ranks as given, and no markup out of a name."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """Tests of the rotation page: each cohort from fresh to sunset to published, and the date of the next turn."""
 
-from __future__ import annotations
-
 import json
 import re
 

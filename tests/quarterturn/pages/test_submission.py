@@ -1,7 +1,5 @@
 """Tests of a submission's page: it shows what the submission service gives, and no more."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

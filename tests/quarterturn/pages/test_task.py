@@ -1,7 +1,5 @@
 """Tests of the pages of tasks and leaves: they show all that was opened, and what is no statement as it stands."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of frozen agents: each is submitted once a month, never under another's name; a missing run is told of."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 

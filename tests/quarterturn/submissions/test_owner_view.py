@@ -1,7 +1,5 @@
 """Tests of the reasons why a submission waits, as its owner is told them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 

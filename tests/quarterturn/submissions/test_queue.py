@@ -1,7 +1,5 @@
 """Tests of the queue: fair, fenced, leased, and nothing is lost or ended twice."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Tests of submission requests: accepted once, charged to quotas that are counted from rows, and cancelled."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

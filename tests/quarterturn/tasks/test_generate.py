@@ -1,7 +1,5 @@
 """Tests of generating a set: drawn in the order of a seed, proven, and resumed where it was interrupted."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Tests of checking a predicate against a state that the user keeps in files."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 

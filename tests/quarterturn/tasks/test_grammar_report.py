@@ -1,7 +1,5 @@
 """Tests of the grammar verbs: counted for a home, watched beside an editor, imported and drawn from."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shutil

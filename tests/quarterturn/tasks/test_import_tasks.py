@@ -1,7 +1,5 @@
 """Tests of importing hand-written tasks, on real servers: all of them or none."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

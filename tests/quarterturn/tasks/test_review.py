@@ -1,7 +1,5 @@
 """Tests of the review verb: what a second person is shown, and that a decision holds for all named tasks or none."""
 
-from __future__ import annotations
-
 import io
 import sys
 from pathlib import Path
@@ -171,7 +169,6 @@ def test_a_starting_state_is_shown_in_short():
     assert shown.endswith('State      redis: {"keys": [1, 2, 3]}')
 
 
-@pytest.mark.slow
 def test_on_a_terminal_each_task_is_approved_rejected_or_left(waiting, say):
     home, ids = waiting
     listed = say("task", "review", "--as", "grace", "--home", home, "--json").data

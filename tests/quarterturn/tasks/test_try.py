@@ -1,7 +1,5 @@
 """Tests of `task try`, on real servers: calls, difference of the state, evidence, exit code, and what stays secret."""
 
-from __future__ import annotations
-
 import json
 import logging
 
