@@ -98,10 +98,7 @@ TABLE: dict[str, tuple[Step, ...]] = {
     "turn run": (
         Step("begin: the rows", "the turn is under way, and no run of its month is opened any more", "nothing"),
         Step("stop: the rows", "step 1 is done"),
-        Step(
-            "close: the rows",
-            "step 2: runs that were open are closed, or aborted where nothing was served",
-        ),
+        Step("close: the rows", "step 2: runs that were open are closed, or aborted where nothing was served"),
         Step("check: the access log", "it says that the seed of the spot check, and what it chose, were opened"),
         Step("check: the rows", "step 3: what was chosen is judged again, and how many differ is fixed"),
         Step("retire: the access log", "it says that a retiring task was opened for the manifest"),
@@ -318,12 +315,7 @@ def page() -> str:
     """Write the page."""
     lines = [HEAD]
     for name, steps in TABLE.items():
-        lines += [
-            f"## `{name}`",
-            "",
-            "| # | change | what is true once it is made | left |",
-            "|---|---|---|---|",
-        ]
+        lines += [f"## `{name}`", "", "| # | change | what is true once it is made | left |", "|---|---|---|---|"]
         lines += [f"| {n} | {step.name} | {step.means} | {step.left} |" for n, step in enumerate(steps, 1)]
         lines += [""]
     return "\n".join(lines)

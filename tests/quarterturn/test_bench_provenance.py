@@ -14,7 +14,7 @@ COMPUTED = {
     (
         "docs/reference/covert-channels.md",
         "Covert channels: what a run can still say, and how much",
-    ): "logarithms of counts",
+    ): "logarithms of counts"
 }
 """Sections whose figures are computed, not measured, with the way."""
 

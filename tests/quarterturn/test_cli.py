@@ -17,17 +17,7 @@ from quarterturn.cli import whole_tree
 from quarterturn.cli.terminal import output
 from quarterturn.cli.terminal.exits import EXITS, exit_code
 
-LIGHT = {
-    "mcp",
-    "docker",
-    "sqlmodel",
-    "sqlalchemy",
-    "fastapi",
-    "alembic",
-    "cryptography",
-    "yaml",
-    "jsonschema",
-}
+LIGHT = {"mcp", "docker", "sqlmodel", "sqlalchemy", "fastapi", "alembic", "cryptography", "yaml", "jsonschema"}
 
 
 def verbs() -> Iterator[tuple[str, ...]]:

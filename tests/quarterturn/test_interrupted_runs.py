@@ -284,10 +284,7 @@ def test_a_run_that_the_turn_closed_tells_its_figures_whatever_became_of_its_sub
 
 @pytest.mark.parametrize(
     ("lack", "unserved"),
-    [
-        (NotFound("no such image"), "false turn"),
-        (Unavailable("no engine answers"), "unknown worker-stopped"),
-    ],
+    [(NotFound("no such image"), "false turn"), (Unavailable("no engine answers"), "unknown worker-stopped")],
 )
 def test_a_submitted_image_that_is_gone_when_its_run_is_resumed_fails_the_rest(
     house, played, monkeypatch, lack, unserved

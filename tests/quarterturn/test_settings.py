@@ -38,10 +38,7 @@ FIRST = '[benchmark]\nfirst_month = "2026-12"\n'
         (FIRST + '[run]\nbox = "vm"\n', "'run.box' is wrong: it must be one of 'auto', 'docker' or 'bwrap'"),
         (FIRST + "[run]\nwall_seconds = -1\n", "'run.wall_seconds' is wrong"),
         (FIRST + "[run]\nwall_seconds = nan\n", "'run.wall_seconds' is wrong"),
-        (
-            FIRST + '[service]\nimages = "ada/"\n',
-            "'service.images' is wrong: it must be a list in square brackets",
-        ),
+        (FIRST + '[service]\nimages = "ada/"\n', "'service.images' is wrong: it must be a list in square brackets"),
         (FIRST + '[service]\nimages = ["{account}"]\n', "'service.images' is wrong: '{account}' names no images: it"),
         (
             FIRST + '[service]\nimages = ["{account}/", "x/{account}/"]\n',

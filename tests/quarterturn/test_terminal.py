@@ -111,11 +111,7 @@ def test_a_busy_port_is_said_in_one_sentence_with_exit_6(say, home, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("host", "says"),
-    [
-        ("192.0.2.1", "this machine has no such address"),
-        ("a..b", "a..b is no known address"),
-    ],
+    ("host", "says"), [("192.0.2.1", "this machine has no such address"), ("a..b", "a..b is no known address")]
 )
 def test_an_address_that_is_not_ours_is_said_likewise(say, home, host, says):
     said = say("serve", "--home", home, "--host", host, "--port", "0")

@@ -170,10 +170,7 @@ def test_something_is_compared():
 
 def test_a_forbidden_name_is_found_with_its_file_and_word():
     said = [Named("a.yaml", "board_months"), Named("b.jinja", "The live set"), Named("c.md", "overboarded, swatches")]
-    assert list(forbidden(iter(said))) == [
-        ("a.yaml", "board", "leaderboard"),
-        ("b.jinja", "live set", "private set"),
-    ]
+    assert list(forbidden(iter(said))) == [("a.yaml", "board", "leaderboard"), ("b.jinja", "live set", "private set")]
 
 
 def test_the_glossary_has_at_most_twenty_terms_and_the_standard_word_of_each():

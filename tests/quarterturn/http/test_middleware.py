@@ -143,10 +143,7 @@ def test_a_body_that_breaks_off_reaches_no_route():
     async def route(scope, receive, send):
         routed.append(await receive())
 
-    messages = [
-        {"type": "http.request", "body": b"note=it was not", "more_body": True},
-        {"type": "http.disconnect"},
-    ]
+    messages = [{"type": "http.request", "body": b"note=it was not", "more_body": True}, {"type": "http.disconnect"}]
 
     async def receive():
         return messages.pop(0)

@@ -85,10 +85,7 @@ def test_dev_and_private_runs_never_have_the_same_key(house):
 def test_without_a_model_or_its_key_no_run_begins(house):
     with pytest.raises(NotFound, match="no model 'claude', only gpt"), house.models.gateway("claude", "dev"):
         pass
-    with (
-        pytest.raises(Locked, match="quarterturn model key gpt --for private"),
-        house.models.gateway("gpt", "private"),
-    ):
+    with pytest.raises(Locked, match="quarterturn model key gpt --for private"), house.models.gateway("gpt", "private"):
         pass
     with house.models.gateway(None, "private") as nothing:
         assert nothing is None

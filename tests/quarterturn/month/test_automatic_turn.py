@@ -295,7 +295,7 @@ def test_an_alarm_asks_again_and_again_and_never_twice_at_once(caplog):
 def test_doctor_says_when_the_next_turn_is_due_and_that_nothing_is_missing(at):
     house, _ = at(DUE - timedelta(days=20))
     assert home_checks.clock(house) == ok(
-        "the turn of 2026-12 is due on 2027-01-01 at 00:00 UTC. Nothing is missing for it",
+        "the turn of 2026-12 is due on 2027-01-01 at 00:00 UTC. Nothing is missing for it"
     )
 
 
