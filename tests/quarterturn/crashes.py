@@ -1,4 +1,4 @@
-"""Kills a verb, or fails its disk, at each lasting change; `python -m tests.quarterturn.crashes` prints the page.
+"""Kills a verb, or fails its disk, at each lasting change that the page `docs/reference/crashes.md` lists.
 
 A verb runs in a forked child, and is struck right before the first lasting change that was not struck yet: a commit of
 the rows, or a file that gets its name. The strike is SIGKILL, or an answer that the disk is full. Then the same command
@@ -64,91 +64,15 @@ COMMITS = {
 """What a commit is for, by who asked for it; any other is of the verb's own rows."""
 
 
-@dataclass(frozen=True)
-class Step:
-    """A lasting change of a verb.
-
-    Attributes:
-        name: what changes, and in which step of the turn.
-        means: what is true from then on.
-        left: what is there of the verb if it ends just before: "nothing" or "a part".
-    """
-
-    name: str
-    means: str
-    left: str = "a part"
+def table_of(page: str) -> dict[str, list[tuple[str, str]]]:
+    """Read for each verb its changes from the page, and what is left of it if it ends just before each of them."""
+    sections = re.findall(r"^## `([\w ]+)`\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)
+    row = re.compile(r"^\| \d+ \| (.+?) \| .+ \| (nothing|a part) \|$", re.MULTILINE)
+    return {verb: row.findall(text) for verb, text in sections}
 
 
-TABLE: dict[str, tuple[Step, ...]] = {
-    "init": (
-        Step("the key ring", "what was begun with one passphrase is not gone on with by another", "nothing"),
-        Step("the log's key", "the log will be signed with it"),
-        Step("the public keys", "strangers can verify; written anew by whoever goes on"),
-        Step("the other signing keys", "endpoints and months will be signed with them"),
-        Step("the rows", "the database has its tables"),
-        Step("the set file", "the home has its set; written anew by whoever goes on"),
-        Step("the settings", "it is a home, and `init` never touches it again"),
-    ),
-    "task import": (
-        Step("the access log", "it says that other tasks were opened, to compare them with", "nothing"),
-        Step("a key of the vault's own", "skeletons can be compared without being known", "nothing"),
-        Step("the rows", "all drafts of the file are kept, sealed and admitted"),
-    ),
-    "task review": (Step("the rows", "the decision stands for all tasks that it was made for", "nothing"),),
-    "turn run": (
-        Step("begin: the rows", "the turn is under way, and no run of its month is opened any more", "nothing"),
-        Step("stop: the rows", "step 1 is done"),
-        Step("close: the rows", "step 2: runs that were open are closed, or aborted where nothing was served"),
-        Step("check: the access log", "it says that the seed of the spot check, and what it chose, were opened"),
-        Step("check: the rows", "step 3: what was chosen is judged again, and how many differ is fixed"),
-        Step("retire: the access log", "it says that a retiring task was opened for the manifest"),
-        Step("retire: the rows", "step 4: the `retire` leaf is in the rows, and the cohort is retired"),
-        Step("publish: the log's tiles", "the leaf's hash and bytes are on the disk, signed by nothing"),
-        Step("publish: the signed head", "the head is signed, and no other one of this size ever will be"),
-        Step("publish: the checkpoint", "the head is kept under its size"),
-        Step("after: the signed head", "it is there as it was, and now surely on the disk, before it is made public"),
-        Step("after: the checkpoint", "the head is public; whoever opens the log next makes up for it"),
-        Step("publish: the access log", "it says that a retired task was opened for the release"),
-        Step("publish: the release's files", "a part of the release lies in a folder that nobody reads"),
-        Step("publish: the release's folder", "the release is there, whole"),
-        Step("publish: the rows", "step 5: its tasks count as published"),
-        Step("commit: the rows", "step 6: who enters is chosen, and the commitments are leaves in the rows"),
-        Step("set: the rows", "step 7: the `set` statement is a leaf in the rows"),
-        Step("set: the log's tiles", "the leaves' hashes and bytes are on the disk, signed by nothing"),
-        Step("sign: the log's tiles", "the same, by whoever goes on"),
-        Step("sign: the signed head", "the head over the promises is signed"),
-        Step("sign: the checkpoint", "the head over the promises is public"),
-        Step("sign: the list of signers", "it names the keys of all months, as it did before"),
-        Step("sign: the month's files", "a part of the month's signatures lies in a folder that nobody reads"),
-        Step("sign: the month's folder", "the signed month is public, whole"),
-        Step("sign: the rows", "step 8 is done"),
-        Step("activate: the rows", "step 9: the new tasks are live, and the turn is finished"),
-        Step("after: the rows", "the detectors have run; if not, they run after the next run or turn"),
-        Step("after: the view", "the pages' files are of today; without it, `serve` draws them when it starts"),
-    ),
-    "release path": (
-        Step("the access log", "it says that a published task was opened for the release", "nothing"),
-        Step("the release's files", "a part of the release lies in a folder that nobody reads", "nothing"),
-        Step("the release's folder", "the release is there, whole", "nothing"),
-    ),
-    "keys rotate": (
-        Step("begin: the key ring", "the ring has a fresh key, under which everything new is sealed", "nothing"),
-        Step("begin: the rows", "the access log says who began"),
-        Step("rewrap: the rows", "some hundred rows are under the fresh key; whoever goes on takes the next"),
-        Step("rewrap: the other signing keys", "their file is under the fresh key"),
-        Step("rewrap: the log's key", "its file is under the fresh key"),
-        Step("finish: the rows", "the access log says that nothing needs the old key"),
-        Step("finish: the key ring", "the old key is gone"),
-    ),
-    "backup": (
-        Step("the manifest", "the copy is complete, in a folder that nobody reads", "nothing"),
-        Step("the backup's folder", "the backup is there, whole", "nothing"),
-    ),
-    "restore": (
-        Step("the database", "the copy is complete, in a folder that nobody reads", "nothing"),
-        Step("the new home's folder", "the home is there, whole", "nothing"),
-    ),
-}
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "crashes.md"
+TABLE = table_of(PAGE.read_text(encoding="utf-8"))
 
 
 # -- striking ---------------------------------------------------------------------------------------------------------
@@ -285,41 +209,3 @@ def play(work: Callable[[], int], way: str, base: Path) -> list[Blow]:
         blows.append(Blow(said, "nothing" if state(base) == untouched else "a part"))
         struck.update(said.struck)
     return blows
-
-
-# -- the page ---------------------------------------------------------------------------------------------------------
-
-HEAD = """# What is left after a crash
-
-This page is made from the table in `tests/quarterturn/crashes.py`, whose test strikes every verb before each of its
-lasting changes: with `kill -9`, and by saying that the disk is full. Afterwards the same command is given again. It
-finishes what was begun, or does what was never done; nothing is lost and nothing is there twice.
-
-"Left" says what is there of the verb if it ends just before the change. A file gets its name when it is whole; one that
-was never finished leaves at most a file or folder whose name begins with a dot, which nothing reads. The next writer of
-the same thing, who holds a lock, removes it. A backup that is never made again leaves such a folder beside its place.
-
-The verbs make files durable before they name them (`fsync`). Where such a call fails, the name is taken back, and what
-is already built on is written anew. `tests/quarterturn/faults.py` lets the next `fsync`, rename, write to a file and
-write to the database fail behind each step below; for the turn only the next `fsync`, for an import only `fsync` and
-the database. Each time there is one clear sentence and an exit code of 6 or 7, and the same command finishes.
-`./run test --exhaustive` does so for twelve calls of each kind. One thing is left: where the removal of a key file's
-former version cannot be made durable, a power cut may bring that file back, hidden, until the next writer removes it.
-
-`tests/vault/ledger/crasher.py` strikes the log's writer at all of its calls. `tests/quarterturn/test_crashes.py` also
-fills a disk to several degrees, makes it read-only, and lets two processes work on one home.
-"""
-
-
-def page() -> str:
-    """Write the page."""
-    lines = [HEAD]
-    for name, steps in TABLE.items():
-        lines += [f"## `{name}`", "", "| # | change | what is true once it is made | left |", "|---|---|---|---|"]
-        lines += [f"| {n} | {step.name} | {step.means} | {step.left} |" for n, step in enumerate(steps, 1)]
-        lines += [""]
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())
