@@ -4,9 +4,7 @@ import base64
 import hashlib
 import hmac
 import json
-import threading
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import jwt
 import pytest
@@ -18,6 +16,8 @@ from quarterturn.accounts import oidc
 from quarterturn.accounts.oidc import Provider
 from quarterturn.accounts.roles import ROLES
 from quarterturn.settings import OidcSettings
+
+from ..loopback import serving
 
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 MINE, DAY = "quarterturn-at-example", 86_400
@@ -37,44 +37,30 @@ def public(name, key, **more):
 
 
 class Issuer:
-    """A provider that serves its description and its keys over HTTP, and records the requests."""
+    """A provider: what it answers to a request for its description or its keys, and which requests there were."""
 
     def __init__(self):
-        self.asked, self.keys, self.odd = [], [public(name, key) for name, key in KEYS.items()], {}
-        issuer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self):
-                issuer.asked.append(self.path)
-                status, body = issuer.odd.get(self.path) or (200, issuer.document(self.path))
-                self.send_response(status)
-                if status == 302:
-                    self.send_header("location", f"{issuer.url}/elsewhere")
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+        self.url, self.asked, self.odd = "", [], {}
+        self.keys = [public(name, key) for name, key in KEYS.items()]
 
     def document(self, path):
         if path in ("/keys", "/elsewhere"):
             return json.dumps({"keys": self.keys}).encode()
         return json.dumps({"issuer": self.url, "jwks_uri": f"{self.url}/keys"}).encode()
 
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
-
 
 @pytest.fixture
 def issuer():
+    """Serve a provider over HTTP."""
     issuer = Issuer()
-    yield issuer
-    issuer.close()
+
+    def reply(request):
+        issuer.asked.append(request.path)
+        status, body = issuer.odd.get(request.path) or (200, issuer.document(request.path))
+        request.answer(status, body, **({"location": f"{issuer.url}/elsewhere"} if status == 302 else {}))
+
+    with serving(reply) as issuer.url:
+        yield issuer
 
 
 def chosen(issuer, /, **more):

@@ -1,10 +1,7 @@
 """Tests of `log monitor`: it follows a log in a folder or on a web server, and exits with 1 on a fault."""
 
 import json
-import threading
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -14,17 +11,14 @@ from vault.ledger.signatures.note import Signer
 from vault.ledger.statements import leaf
 from vault.ledger.write.append import LogWriter
 
+from ..loopback import Request, serving
+
 pytestmark = pytest.mark.slow
 
 LOG = Signer("bench.example/log", Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
 TASKS = [f"t-{letter * 16}" for letter in "abcd"]
 LEAVES = [leaf.commit(task, bytes([n] * 32), spec="1.0.0", provenance=bytes(32), public_grammar=False)
           for n, task in enumerate(TASKS)]  # fmt: skip
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        pass
 
 
 @pytest.fixture
@@ -36,13 +30,12 @@ def writer(tmp_path: Path) -> LogWriter:
 
 @pytest.fixture
 def served(writer: LogWriter) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(writer.folder)))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    def reply(request: Request) -> None:
+        file = writer.folder / request.path.removeprefix("/")
+        request.answer(*(200, file.read_bytes()) if file.is_file() else (404,))
+
+    with serving(reply) as url:
+        yield url
 
 
 @pytest.fixture

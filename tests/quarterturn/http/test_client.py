@@ -5,8 +5,6 @@ import re
 import shlex
 import socket
 import subprocess
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import SimpleNamespace
 
 import pytest
@@ -17,8 +15,8 @@ from quarterturn.client.documents import Submission
 from quarterturn.submissions.store.requests import SubmissionRequest
 from sandbox.remote_document import InvalidAnswer, read_document
 
-from ...patience import PATIENCE
 from ..guides import ROOT, blocks, commands
+from ..loopback import serving
 from .conftest import play
 
 pytestmark = pytest.mark.slow
@@ -163,27 +161,13 @@ def odd():
     """Give a server that answers what it is told, and counts."""
     answers, asked = [], []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            asked.append(self.path)
-            status, headers, body = answers.pop(0)
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def reply(request):
+        asked.append(request.path)
+        status, headers, body = answers.pop(0)
+        request.answer(status, body, **headers)
 
-        def log_message(self, *words):
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}", answers, asked
-    server.shutdown()
-    thread.join(PATIENCE)
-    server.server_close()
+    with serving(reply) as url:
+        yield url, answers, asked
 
 
 BUSY = json.dumps({"code": "rate", "title": "Too many requests.", "detail": "Wait."}).encode()

@@ -5,10 +5,8 @@ import json
 import re
 import shutil
 import socket
-import threading
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -19,8 +17,8 @@ from quarterturn.client.releases import ReleaseArchive, ReleaseClient
 from vault.file_lock import locked
 from vault.ledger.release.archive import archive, archive_digest
 
-from ...patience import PATIENCE
 from ..guides import ROOT
+from ..loopback import Request, serving
 from .conftest import turned_from
 
 RELEASE = "Historical-2026-12"
@@ -175,15 +173,15 @@ class FakeService:
         item = {"bytes": self.listed.bytes, "sha256": self.listed.sha256, "url": "http://127.0.0.1:1/elsewhere"}
         return json.dumps({"releases": [{"release": self.listed.release, "archive": item}]}).encode()
 
-    def answer(self, handler: BaseHTTPRequestHandler) -> None:
-        if handler.path == "/releases":
+    def answer(self, request: Request) -> None:
+        if request.path == "/releases":
             body, status, more = self.listing(), 200, {}
         else:
-            assert handler.path == f"/releases/{self.listed.release}.tar"
-            asked = handler.headers["range"]
+            assert request.path == f"/releases/{self.listed.release}.tar"
+            asked = request.headers["range"]
             self.ranges.append(asked)
             start, status, more = 0, 200, {"etag": self.etag}
-            if asked and self.answers_ranges and handler.headers["if-range"] == self.etag:
+            if asked and self.answers_ranges and request.headers["if-range"] == self.etag:
                 start, status = int(re.fullmatch(r"bytes=(\d+)-", asked)[1]), 206
                 more["content-range"] = f"bytes {start}-{len(self.data) - 1}/{len(self.data)}"
             body = self.data[start:] + self.extra
@@ -191,36 +189,14 @@ class FakeService:
                 pieces = (self.data[start:], self.extra, b"")
                 body = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
                 more["transfer-encoding"] = "chunked"
-        handler.send_response(status)
+        request.send_response(status)
         length = {} if "transfer-encoding" in more else {"content-length": str(len(body))}
         for name, value in (length | more).items():
-            handler.send_header(name, value)
-        handler.end_headers()
+            request.send_header(name, value)
+        request.end_headers()
         with suppress(ConnectionError):  # a client may have had enough
-            handler.wfile.write(body if handler.path == "/releases" else body[: self.most])
-        handler.close_connection = True
-
-
-@contextmanager
-def serving(fake: FakeService):
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            fake.answer(self)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(PATIENCE)
+            request.wfile.write(body if request.path == "/releases" else body[: self.most])
+        request.close_connection = True
 
 
 @pytest.fixture
@@ -229,7 +205,7 @@ def fake(tmp_path):
     folder = tmp_path / "source" / OLD
     shutil.copytree(EXAMPLE / OLD, folder)
     made = FakeService(b"".join(archive(folder)))
-    with serving(made) as url:
+    with serving(lambda request: made.answer(request)) as url:  # noqa: PLW0108 - a test may set another answer
         yield made, url, tmp_path / "mine"
 
 
@@ -385,18 +361,11 @@ def test_a_list_of_another_form_is_refused(fake, say, change):
 )
 def test_nonsense_of_a_service_is_one_sentence(fake, say, monkeypatch, answer, says):
     service, url, mine = fake
-    monkeypatch.setattr(service, "answer", lambda handler: send(handler, *answer))
+    monkeypatch.setattr(service, "answer", lambda request: request.answer(*answer))
     said = say("fetch", url, "--to", mine)
     assert (said.code, mine.exists()) == (6, False), said.err
     assert re.search(says, said.sentence)
     assert url in said.sentence
-
-
-def send(handler: BaseHTTPRequestHandler, status: int, body: bytes) -> None:
-    handler.send_response(status)
-    handler.send_header("content-length", str(len(body)))
-    handler.end_headers()
-    handler.wfile.write(body)
 
 
 def test_true_is_no_length(fake, say):

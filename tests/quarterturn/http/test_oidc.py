@@ -4,16 +4,10 @@ import pytest
 
 from quarterturn.accounts.oidc import Provider
 
-from ..accounts.test_oidc import Issuer, chosen, token
+from ..accounts.test_oidc import chosen, issuer, token
 
+__all__ = ["issuer"]
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def issuer():
-    issuer = Issuer()
-    yield issuer
-    issuer.close()
 
 
 @pytest.fixture

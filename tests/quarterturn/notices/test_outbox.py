@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes, policy
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -28,6 +27,7 @@ from quarterturn.settings import NotifySettings, parse
 from vault.database import open_engine
 
 from ...certificates import make_certificate
+from ..loopback import Request, serving
 
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
 ORIGIN = "quarterturn.example/log"
@@ -153,29 +153,14 @@ def receiving(*statuses: int) -> Iterator[tuple[str, list[tuple[dict[str, str], 
     """Listen on the loopback, and answer with these responses, repeating the last."""
     heard: list[tuple[dict[str, str], bytes]] = []
 
-    class Receiver(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            heard.append(({name.lower(): value for name, value in self.headers.items()}, body))
-            status = statuses[min(len(heard), len(statuses)) - 1]
-            self.send_response(status)
-            if status == 302:
-                self.send_header("location", self.path)
-            self.send_header("content-length", "0")
-            self.end_headers()
+    def reply(request: Request) -> None:
+        body = request.rfile.read(int(request.headers["content-length"]))
+        heard.append(({name.lower(): value for name, value in request.headers.items()}, body))
+        status = statuses[min(len(heard), len(statuses)) - 1]
+        request.answer(status, **({"location": request.path} if status == 302 else {}))
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/hook?of=us", heard
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(reply) as url:
+        yield f"{url}/hook?of=us", heard
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ import hashlib
 import io
 import json
 import tarfile
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote
 
 import pytest
+
+from ..loopback import serving
 
 SERVER = """\
 const lines = require("readline").createInterface({ input: process.stdin });
@@ -65,29 +65,16 @@ class Registry:
 def registry(monkeypatch, tmp_path):
     """Give a registry that npm is told to use."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_CONNECT(self):
-            kept.asked.add(self.path)
-            self.send_error(403)
+    def reply(request):
+        path = unquote(request.path)
+        kept.asked.add(path)
+        status = 403 if request.command == "CONNECT" else 200 if path in kept.files else 404
+        request.answer(status, kept.files.get(path, b"{}"))
 
-        def do_GET(self):
-            kept.asked.add(unquote(self.path))
-            content = kept.files.get(unquote(self.path))
-            self.send_response(404 if content is None else 200)
-            self.end_headers()
-            self.wfile.write(content or b"{}")
-
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    kept = Registry(f"http://127.0.0.1:{server.server_port}")
-    monkeypatch.setenv("NPM_CONFIG_REGISTRY", kept.address)
-    monkeypatch.setenv("npm_config_registry", kept.address)
-    monkeypatch.setenv("npm_config_cache", str(tmp_path / "npm-cache"))
-    monkeypatch.setenv("HTTPS_PROXY", kept.address)
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    yield kept
-    server.shutdown()
-    server.server_close()
+    with serving(reply) as url:
+        kept = Registry(url)
+        for name in ("NPM_CONFIG_REGISTRY", "npm_config_registry", "HTTPS_PROXY"):
+            monkeypatch.setenv(name, url)
+        monkeypatch.setenv("npm_config_cache", str(tmp_path / "npm-cache"))
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        yield kept
