@@ -173,7 +173,7 @@ def one_each(copy, monkeypatch):
 
 @pytest.mark.box
 @pytest.mark.full
-def test_the_guide_to_models_works_line_by_line(one_each, upstream, say, monkeypatch):
+def test_the_guide_to_models_works_line_by_line(one_each, upstream, say, monkeypatch, opened):
     shell = GuideShell(one_each.parent, say, monkeypatch)
     (table,) = blocks("let-agents-use-a-model.md", "toml")
     assert "http://127.0.0.1:8000/v1" in table
@@ -183,11 +183,10 @@ def test_the_guide_to_models_works_line_by_line(one_each, upstream, say, monkeyp
         shell.type(command)
     keys = [seen.headers["authorization"] for seen in upstream.own()]
     assert set(keys) == {"Bearer test-dev", "Bearer test-private"}
-    house = Application(one_each, None)
+    house = opened(one_each)
     shown = {task for task, _, channel, _ in house.exposures.totals() if channel == "upstream:local"}
     assert len(shown) == house.spec.size
     assert {run.track for run in house.runs.list()} == {"unofficial"}
-    house.close()
 
 
 @pytest.mark.box

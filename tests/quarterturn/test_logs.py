@@ -42,12 +42,10 @@ def written(tmp_path):
 
 
 @pytest.fixture
-def task(live):
+def task(live, opened):
     """Open a live task of a home, as a worker does."""
-    house = Application(live, None)
-    record = house.vault.records("live")[0]
-    yield house.vault.open(record.id, who="runner", why="a test").task
-    house.close()
+    vault = opened(live).vault
+    return vault.open(vault.records("live")[0].id, who="runner", why="a test").task
 
 
 def none_of(task: Task, lines: list[dict[str, object]]) -> None:

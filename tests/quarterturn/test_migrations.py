@@ -13,7 +13,6 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
 from quarterturn import migrations
-from quarterturn.app import Application
 from quarterturn.errors import Refused
 from quarterturn.migrations.scripts.metadata import METADATA
 from quarterturn.submissions.store.requests import SubmissionRequest
@@ -109,20 +108,15 @@ def test_up_twice_and_down_leaves_nothing(engine):
     assert tables(engine) == set(METADATA.tables)
 
 
-def test_a_home_with_data_goes_down_and_up(live):
-    house = Application(live, None)
-    try:
-        assert house.vault.records("live")
-        house.accounts.create("ada", "submitter")
-        house.submission_service.submit(
-            "ada", SubmissionRequest("private", image="agent:1"), idempotency_key=None, enqueue=lambda *_: None
-        )
-        migrations.downgrade(house.engine)
-        assert tables(house.engine) == set()
-        migrations.upgrade(house.engine)
-        assert house.vault.records() == []
-    finally:
-        house.close()
+def test_a_home_with_data_goes_down_and_up(live, opened):
+    house = opened(live)
+    assert house.vault.records("live")
+    house.accounts.create("ada", "submitter")
+    house.submissions.take("ada", SubmissionRequest("private", image="agent:1"), month="2026-12")
+    migrations.downgrade(house.engine)
+    assert tables(house.engine) == set()
+    migrations.upgrade(house.engine)
+    assert house.vault.records() == []
 
 
 def test_a_migration_that_fails_changes_nothing(engine, monkeypatch):

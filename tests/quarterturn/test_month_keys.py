@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn.app import Application
 from quarterturn.cli.terminal.output import Output
 from quarterturn.home.home import create, month_key
 from quarterturn.home.paths import HomePaths
@@ -66,20 +65,17 @@ def test_each_turn_leaves_three_files_of_one_key_and_publish_writes_again_what_i
     assert signed(turned) == before
 
 
-def test_a_turn_that_has_come_to_nothing_yet_is_three(live, say):
-    house = Application(live, None)
-
+def test_a_turn_that_has_come_to_nothing_yet_is_three(live, say, opened):
     def stop(_: str) -> None:
         raise KeyboardInterrupt
 
     with contextlib.suppress(KeyboardInterrupt):
-        house.rotation.run(Month.parse(SECOND), stop)
-    house.close()
+        opened(live).rotation.run(Month.parse(SECOND), stop)
     said = say("release", "path", SECOND, "--home", live)
     assert (said.code, "has published nothing" in said.sentence) == (3, True)
 
 
-def test_a_home_without_the_key_gets_another_and_says_so_in_its_next_set(live, say):
+def test_a_home_without_the_key_gets_another_and_says_so_in_its_next_set(live, say, opened):
     """A home may be older than the key, or have lost it."""
     before = signed(live)
     (live / "keys" / "month.key").unlink()
@@ -89,20 +85,17 @@ def test_a_home_without_the_key_gets_another_and_says_so_in_its_next_set(live, s
         "allowed_signers": after["allowed_signers"][: len(before["allowed_signers"])]
     } == before
     assert after["allowed_signers"].count(b"\n") == 2
-    house = Application(live, None)
+    house = opened(live)
     leaves = [Statement.parse(house.ledger.leaf(index)) for index in range(house.ledger.size)]
-    house.close()
     assert len({one.predicate["month_key"] for one in leaves if one.kind == "set"}) == 2
     shutil.rmtree(live / "public" / "months" / FIRST)
     said = say("release", "path", FIRST, "--home", live)
     assert (said.code, "put that key back" in said.sentence) == (8, True)
 
 
-def test_a_change_of_the_rings_key_changes_nothing_that_is_signed(live, say):
+def test_a_change_of_the_rings_key_changes_nothing_that_is_signed(live, say, opened):
     before, sealed = signed(live), (live / "keys" / "month.key").read_bytes()
-    house = Application(live, None)
-    house.key_rotation.rotate("ada", Output(as_json=True))
-    house.close()
+    opened(live).key_rotation.rotate("ada", Output(as_json=True))
     assert (live / "keys" / "month.key").read_bytes() != sealed
     shutil.rmtree(live / "public" / "months")
     assert say("release", "path", FIRST, "--home", live).code == 0

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn.app import Application
 from rotation.runs.run_tasks import RunTasks
 from verifiers.language.verdict import Verdict
 
@@ -15,7 +14,7 @@ pytestmark = [pytest.mark.box, pytest.mark.slow]
 
 
 @pytest.mark.full
-def test_a_worker_that_lies_is_found_at_the_turn_and_named_to_maintainers_alone(playable, say, monkeypatch):
+def test_a_worker_that_lies_is_found_at_the_turn_and_named_to_maintainers_alone(playable, say, monkeypatch, opened):
     monkeypatch.setattr("vault.ledger.statements.spot_check.ONE_IN", 1)
     real, lied = RunTasks.record, []
 
@@ -45,7 +44,6 @@ def test_a_worker_that_lies_is_found_at_the_turn_and_named_to_maintainers_alone(
     public = [path for path in (playable / "public" / "view").rglob("*") if path.is_file()]
     assert public
     assert not any(lied[0].encode() in path.read_bytes() for path in public)
-    house = Application(playable, None)
+    house = opened(playable)
     assert house.vault.blob_names("left/") == [f"left/{lied[0]}/1"]
     assert task in house.runs.left(1)
-    house.close()

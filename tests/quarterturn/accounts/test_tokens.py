@@ -10,7 +10,6 @@ from sqlalchemy import text
 from quarterturn.accounts import tokens
 from quarterturn.accounts.roles import ROLES, scopes_of
 from quarterturn.accounts.store import Accounts
-from quarterturn.app import Application
 from quarterturn.errors import Malformed, NotFound
 from sandbox.errors import Malformed as NoName
 
@@ -18,10 +17,8 @@ NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 
 
 @pytest.fixture
-def accounts(home, clock):
-    house = Application(home, None)
-    yield Accounts(house.engine, clock)
-    house.close()
+def accounts(home, clock, opened):
+    return Accounts(opened(home).engine, clock)
 
 
 def test_a_token_tells_scanners_what_it_is():

@@ -264,13 +264,12 @@ def test_errors_of_a_signer_are_named(house, say, tmp_path, dice):
         house.approvals.require("export", "x", {"at": START})
 
 
-def test_reviewing_is_no_export_and_reading_what_is_live_is(stocked, say):
+def test_reviewing_is_no_export_and_reading_what_is_live_is(stocked, say, opened):
     guard(stocked, "ada", "bob")
-    house = Application(stocked, None)
+    house = opened(stocked)
     task = house.vault.records(TaskState.REVIEWED)[0].id
     with pytest.raises(Unapproved):
         house.reviews.open(task, "grace")
-    house.close()
     assert say("task", "review", task, "--as", "grace", "--home", stocked).code == 4
     assert [entry.what for entry in house.vault.access_log() if entry.what.startswith("task/")] == []
 

@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import stat
 import tempfile
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -273,17 +273,16 @@ def test_rows_outside_of_the_home_replace_nothing_however_their_path_is_written(
     assert not (tmp_path / "new").exists()
 
 
-def test_the_newest_head_is_asked_for(live, copy_of_live, tmp_path):
+def test_the_newest_head_is_asked_for(live, copy_of_live, tmp_path, opened):
     with pytest.raises(Malformed, match="name the newest head that was signed, with --head"):
         restore(copy_of_live, tmp_path / "new", None, None)
     with pytest.raises(NotFound, match="cannot be read"):
         restore(copy_of_live, tmp_path / "new", tmp_path / "nothing", None)
     other = tmp_path / "other"
     create(other, Settings(benchmark=BenchmarkSettings(first_month="2026-12")), None)
-    stranger = Application(other, None)
+    stranger = opened(other)
     stranger.ledger.record("key/1", committed(1))
     stranger.ledger.publish()
-    stranger.close()
     with pytest.raises((Broken, Malformed, Unsigned)):
         restore(copy_of_live, tmp_path / "new", other / "head" / "signed", None)
     assert not (tmp_path / "new").exists()
@@ -345,13 +344,7 @@ def test_both_verbs_speak(live, tmp_path, say):
 
 def test_two_backups_at_once_do_not_touch_each_other(live, tmp_path, opened):
     houses = [opened(live) for _ in range(3)]
-    threads = [
-        threading.Thread(target=house.backups.write, args=(tmp_path / f"copy-{n}",), kwargs={"with_keys": False})
-        for n, house in enumerate(houses)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda n: houses[n].backups.write(tmp_path / f"copy-{n}", with_keys=False), range(3)))
     manifests = [json.loads((tmp_path / f"copy-{n}" / MANIFEST).read_bytes())["files"] for n in range(3)]
     assert manifests[0].keys() == manifests[1].keys() == manifests[2].keys()

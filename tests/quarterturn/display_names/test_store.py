@@ -1,11 +1,9 @@
 """Tests of display names as they are chosen, given up and removed: no name ever means two owners' agents."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from quarterturn.app import Application
 from quarterturn.display_names.rules import ReservedName
 from quarterturn.display_names.store import MOST, NamedAgent
 from quarterturn.errors import Malformed, NameTaken, NotFound, OverQuota
@@ -17,10 +15,10 @@ NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 
 
 @pytest.fixture
-def house(home) -> Iterator[Application]:
+def house(home, opened):
     """Give a home in which ada has three agents, one of them an endpoint, and bob one of the same name."""
     seconds = iter(range(10**6))
-    house = Application(home, None, lambda: NOW + timedelta(seconds=next(seconds)))
+    house = opened(home, lambda: NOW + timedelta(seconds=next(seconds)))
     for account in ("ada", "bob", "countess"):
         house.accounts.create(account, "submitter")
     for account, request in (
@@ -31,8 +29,7 @@ def house(home) -> Iterator[Application]:
         ("bob", SubmissionRequest("dev", image="bob/mine:1")),
     ):
         house.submissions.take(account, request, month="2026-12")
-    yield house
-    house.close()
+    return house
 
 
 def test_versions_of_an_image_are_one_agent_and_have_one_name(house):

@@ -2,7 +2,6 @@
 
 import pytest
 
-from quarterturn.app import Application
 from rotation.calendar import Month
 from rotation.findings.store import NewFinding, ScanRecord
 
@@ -12,14 +11,13 @@ JANUARY = Month(2027, 1)
 
 
 @pytest.fixture
-def flagged(live):
+def flagged(live, opened):
     """Make a home with one finding under review, one with status `watching` and one that is clean."""
-    house = Application(live, None)
+    house = opened(live)
     found = [
         NewFinding("leak", name, JANUARY, p, p, p) for name, p in (("mallory", 0.001), ("bob", 0.03), ("ada", 0.9))
     ]
     house.findings.keep([ScanRecord(JANUARY, house.now(), 6, 4, None)], found)
-    house.close()
     return live
 
 
@@ -61,16 +59,13 @@ def test_a_failed_scan_stops_no_turn_and_is_shown_to_maintainers(say, live, monk
     assert "the goal of a task" not in said.out + said.err + say("watch", "list", "--home", live).out
 
 
-def test_the_submitters_that_were_served_a_task_can_be_read(say, live):
+def test_the_submitters_that_were_served_a_task_can_be_read(say, live, opened):
     assert say("watch", "exposure", "--home", live).out.startswith("nothing was served yet")
-    house = Application(live, None)
-    task = house.months.cohorts("live")[0].tasks[0]
-    house.close()
+    task = opened(live).months.cohorts("live")[0].tasks[0]
     assert say("watch", "exposure", "--task", task, "--home", live, "--json").data == {"tasks": [], "servings": []}
 
 
-def test_a_scan_of_a_home_without_runs_finds_nothing(live):
-    house = Application(live, None)
+def test_a_scan_of_a_home_without_runs_finds_nothing(live, opened):
+    house = opened(live)
     house.detection.run("test")
     assert house.findings.scans() == []
-    house.close()

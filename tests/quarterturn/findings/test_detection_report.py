@@ -117,11 +117,9 @@ def test_a_report_that_cannot_be_written_is_refused_and_writes_nothing(say, mont
     assert (mine.read_text(), html.exists()) == ("mine", False)
 
 
-def test_a_month_without_a_settled_verdict_is_said(say, tmp_path):
+def test_a_month_without_a_settled_verdict_is_said(say, tmp_path, opened):
     make(tmp_path / "home", tasks=5, live=True, template="t{number}")
-    house = Application(tmp_path / "home", None)
-    play(house, "ada", None)
-    house.close()
+    play(opened(tmp_path / "home"), "ada", None)
     said = say("watch", "report", "--month", "2026-12", "--html", tmp_path / "r.html", "--home", tmp_path / "home")
     assert said.code == 3
     assert "no result of 2026-12 has a settled verdict" in said.sentence
@@ -152,12 +150,10 @@ def test_linked_scores_stand_beside_the_raw_ones(say, months):
 
 
 @pytest.mark.full
-def test_a_later_month_moves_no_linked_score_of_an_earlier_leaderboard(say, months):
+def test_a_later_month_moves_no_linked_score_of_an_earlier_leaderboard(say, months, opened):
     words = ("leaderboard", "--month", "2026-12", "--home", months, "--linked", "--json")
     before = say(*words).data
-    house = Application(months, None)
-    play(house, "ada", slice(None, None, 3))
-    house.close()
+    play(opened(months), "ada", slice(None, None, 3))
     assert say(*words).data == before
 
 

@@ -147,16 +147,14 @@ def test_what_cannot_be_done_is_said(home, say, evidence, tmp_path):
     assert (missing.code, "there is no file" in missing.sentence) == (3, True)
 
 
-def test_two_maintainers_sign_for_an_export_and_nothing_is_opened_before(home, say, evidence, tmp_path):
+def test_two_maintainers_sign_for_an_export_and_nothing_is_opened_before(home, say, evidence, tmp_path, opened):
     guard(home, "ada", "bob", "cyd")
     asked = evidence(1, "--run", 1, "--publish", code=4).sentence
     assert "(show in plain text: evidence of finding 1)" in asked
-    house = Application(home, None)
-    opened = [entry.what for entry in house.vault.access_log() if entry.why == "evidence of finding 1"]
-    assert opened == []
+    house = opened(home)
+    assert not [entry for entry in house.vault.access_log() if entry.why == "evidence of finding 1"]
     request = house.approvals.request(re.findall(r"request (a-\w+)", asked)[0])
     assert request.detail["run"] == 1
     sign(house, request, "ada", "bob")
-    house.close()
     evidence(1, "--run", 1, "--publish")
     assert "evidence of finding 1" in say("access", "log", "--home", home).out

@@ -1,11 +1,9 @@
 """Tests of a home's own set: `init --set FILE`, the copy that the home keeps, its quotas, and `set check`."""
 
-from contextlib import closing
 from functools import partial
 
 import pytest
 
-from quarterturn.app import Application
 from quarterturn.errors import Refused
 from quarterturn.public_view import dev_set
 
@@ -24,16 +22,16 @@ def own(tmp_path):
     return file
 
 
-def test_a_home_is_made_with_a_set_of_ones_own_and_keeps_a_copy(own, tmp_path, say):
+def test_a_home_is_made_with_a_set_of_ones_own_and_keeps_a_copy(own, tmp_path, say, opened):
     home = tmp_path / "home"
     made = say("init", "--set", own, "--month", "2026-12", "--home", home)
     assert made.code == 0, made.err
     assert "No shipped grammar is for notes: import yours first" in made.out
     own.unlink()
-    with closing(Application(home, None)) as app:
-        assert app.spec == of(OWN)
-        assert (app.settings.benchmark.set, app.settings.service.private_per_month) == ("notes", 3)
-        assert {task.server for task in app.facilities.dev_tasks(None)} == {"git"}
+    app = opened(home)
+    assert app.spec == of(OWN)
+    assert (app.settings.benchmark.set, app.settings.service.private_per_month) == ("notes", 3)
+    assert {task.server for task in app.facilities.dev_tasks(None)} == {"git"}
     backup = tmp_path / "backup"
     assert say("backup", backup, "--home", home).code == 0
     assert (backup / "set.toml").read_text() == OWN
@@ -120,9 +118,9 @@ def test_a_dev_set_that_would_publish_skeletons_of_private_tasks_is_not_written(
     assert "the dev set stays as it is: the dev set of 'notes' would publish 1 skeletons" in caplog.text
 
 
-def test_the_skeletons_of_private_tasks_are_counted(live):
-    with closing(Application(live, None)) as house:
-        of_cohorts = len(house.months.taken())
-        existing = [f"{stratum}/{number}" for stratum in house.spec.per_cohort for number in range(5)]
-        assert 0 < of_cohorts < len(existing)
-        assert house.known_tasks.count_unpublished([*existing, "another"]) == of_cohorts
+def test_the_skeletons_of_private_tasks_are_counted(live, opened):
+    house = opened(live)
+    of_cohorts = len(house.months.taken())
+    existing = [f"{stratum}/{number}" for stratum in house.spec.per_cohort for number in range(5)]
+    assert 0 < of_cohorts < len(existing)
+    assert house.known_tasks.count_unpublished([*existing, "another"]) == of_cohorts

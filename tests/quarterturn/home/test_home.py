@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -23,11 +24,8 @@ CHOSEN = Settings(benchmark=BenchmarkSettings(first_month="2026-12"))
 
 
 def usable(folder: Path, passphrase: bytes | None = None) -> bool:
-    house = Application(folder, passphrase)
-    try:
+    with closing(Application(folder, passphrase)) as house:
         return house.ledger.size == 0 and house.vault.records() == [] and house.settings == CHOSEN
-    finally:
-        house.close()
 
 
 def test_a_home_is_made_and_open_to_nobody_else(tmp_path):
@@ -107,14 +105,13 @@ def test_a_home_is_made_in_the_database_that_is_named_from_outside(say, tmp_path
         assert not (home / "quarterturn.db").exists()
 
 
-def test_init_makes_a_home_for_the_whole_benchmark(say, tmp_path, monkeypatch):
+def test_init_makes_a_home_for_the_whole_benchmark(say, tmp_path, monkeypatch, opened):
     monkeypatch.setattr("grammars.language.load.library", lambda: MCPBENCH.servers)
     said = say("init", "--home", tmp_path / "home", "--set", "mcpbench", "--json")
     assert (said.code, said.data["set"]) == (0, "mcpbench")
-    house = Application(tmp_path / "home", None)
+    house = opened(tmp_path / "home")
     assert house.spec == MCPBENCH
     assert sum(house.replenishment.wanted().values()) == 200 + 50, "the first cohorts and the reserve"
-    house.close()
 
 
 def test_init_says_what_to_do_next(say, tmp_path):

@@ -80,26 +80,24 @@ def test_the_judge_has_an_upstream_of_its_own_which_agents_are_refused(home, mod
         assert "test-" not in repr(judge)
 
 
-def test_a_home_without_a_judge_or_without_its_key_says_so(home, model, named):
-    house = Application(home, None)
+def test_a_home_without_a_judge_or_without_its_key_says_so(home, model, named, opened):
+    house = opened(home)
     assert (house.claim_judges.digests(), house.claim_judges.checked(), house.admission_judge) == (None, None, None)
     with pytest.raises(NotFound, match=r"add a table \[claim_judge\]"):
         house.claim_judges.spec()
-    house.close()
     house = named(home, model, keys=False)
     with pytest.raises(Locked, match="no key was entered for private runs of 'rules'"):
         house.claim_judges.judge("private")
 
 
-def test_whatever_decides_a_verdict_changes_a_digest(home, model, named):
+def test_whatever_decides_a_verdict_changes_a_digest(home, model, named, opened):
     house = named(home, model)
     first = house.claim_judges.digests()
     document = json.loads(SHIPPED.read_bytes())
     (home / "own.json").write_text(json.dumps({"anchors": document["anchors"][:8]}))
-    house.close()
     toml = home / "quarterturn.toml"
     toml.write_text(toml.read_text().replace('model = "rules-1"', 'model = "rules-2"\nanchors = "own.json"'))
-    house = Application(home, None)
+    house = opened(home)
     second = house.claim_judges.digests()
     assert (first.rubric == second.rubric, first.parameters == second.parameters) == (True, False)
     assert first.anchors != second.anchors

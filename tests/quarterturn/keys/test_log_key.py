@@ -1,8 +1,8 @@
 """Tests of changing a home's log key: killed after any step, and a whole turn audited across the change."""
 
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,13 +16,8 @@ from vault.ledger.signatures.note import open_note
 pytestmark = pytest.mark.slow
 
 
-@contextmanager
-def opened(home: Path) -> Iterator[Application]:
-    house = Application(home, None)
-    try:
-        yield house
-    finally:
-        house.close()
+def opened(home: Path) -> closing[Application]:
+    return closing(Application(home, None))
 
 
 def keys(home: Path) -> list[str]:

@@ -5,7 +5,6 @@ import stat
 import pytest
 
 from quarterturn import settings
-from quarterturn.app import Application
 from quarterturn.errors import Malformed, NotFound, Refused
 from quarterturn.runs.request import RunRequest
 from sandbox.boxes.box import ResourceLimits
@@ -18,12 +17,10 @@ TABLE = '[models.gpt]\nwire = "openai"\nurl = "https://models.example/v1"\nmodel
 
 
 @pytest.fixture
-def house(home):
+def house(home, opened):
     with home.joinpath("quarterturn.toml").open("a") as file:
         file.write(f"\n{TABLE}")
-    house = Application(home, None)
-    yield house
-    house.close()
+    return opened(home)
 
 
 @pytest.mark.parametrize(
@@ -141,10 +138,10 @@ class Quiet:
 
 @pytest.mark.full
 @pytest.mark.slow
-def test_a_run_with_a_model_has_its_own_track_and_shows_its_tasks_to_an_upstream(live):
+def test_a_run_with_a_model_has_its_own_track_and_shows_its_tasks_to_an_upstream(live, opened):
     with live.joinpath("quarterturn.toml").open("a") as file:
         file.write(f"\n{TABLE}")
-    house = Application(live, None)
+    house = opened(live)
     house.models.keep_key("gpt", "private", "test-key")
     image = submission.image("x:1", submitter="ada", resolve=lambda _: "sha256:" + "0" * 64)
     with house.models.gateway("gpt", "private") as gateway:
@@ -160,4 +157,3 @@ def test_a_run_with_a_model_has_its_own_track_and_shows_its_tasks_to_an_upstream
     assert channels == {"docker": 24, "upstream:gpt": 24}
     house.run_player.play(image, NoWorld(), Quiet())
     assert {run.track for run in house.runs.list()} == {"docker", "docker-model-gateway"}
-    house.close()

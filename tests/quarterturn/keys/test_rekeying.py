@@ -25,14 +25,14 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def with_model(home):
+def with_model(home, opened):
     """A home that also holds a language model's key."""
     chosen = settings.load(home / settings.FILE)
     model = ModelSettings(wire="openai", url="https://model.example/v1", models=["m"])
     (home / settings.FILE).write_text(settings.dump(chosen.model_copy(update={"models": {"smart": model}})))
-    house = Application(home, None)
+    house = opened(home)
     house.models.keep_key("smart", "dev", "test-key-of-dev")
-    house.close()
+    house.close()  # a child may open it
     return home
 
 
@@ -77,22 +77,21 @@ def test_one_verb_wraps_rows_and_files_again_and_says_how_many(stocked, say):
     assert [entry["who"] for entry in entries if entry["what"] == f"ring/{old['key_id']}"] == ["ada", "ada"]
 
 
-def test_progress_goes_to_standard_error_and_the_lines_say_what_to_keep(with_model, say):
+def test_progress_goes_to_standard_error_and_the_lines_say_what_to_keep(with_model, say, opened):
     said = say("keys", "rotate", "--home", with_model, "--as", "ada")
     assert said.code == 0
     assert "wrapping again" in said.err
     assert "Copy " in said.out
-    house = Application(with_model, None)
+    house = opened(with_model)
     with house.models.gateway("smart", "dev") as gateway:
         assert gateway is not None
     listed = say("keys", "list", "--home", with_model).out
     assert "primary, 0 days old, protects 0 tasks," in listed
     assert house.month_key.public_key().public_bytes_raw().hex() in listed
-    house.close()
 
 
-def test_old_and_new_are_listed_while_it_is_under_way(home, say):
-    house = Application(home, None, lambda: datetime(2031, 1, 1, tzinfo=UTC))
+def test_old_and_new_are_listed_while_it_is_under_way(home, say, opened):
+    house = opened(home, lambda: datetime(2031, 1, 1, tzinfo=UTC))
     old = house.ring.key_id
     house.ring.add_key(house.now())
     ring = house.key_rotation.keys()
@@ -104,11 +103,10 @@ def test_old_and_new_are_listed_while_it_is_under_way(home, say):
     assert (ring[1].age_days, ring[0].age_days is None or ring[0].age_days > 0) == (0, True)
     said = say("keys", "rotate", "--home", home, "--as", "ada", "--json")
     assert (said.data["resumed"], said.data["dropped"]) == (True, [old])
-    house.close()
 
 
-def test_a_sealed_file_of_which_nobody_knows_the_use_keeps_the_old_key(home, say):
-    house = Application(home, None)
+def test_a_sealed_file_of_which_nobody_knows_the_use_keeps_the_old_key(home, say, opened):
+    house = opened(home)
     old = house.ring.key_id
     private_files.create(home / "keys" / "guest", seal(b"x", b"a guest's", house.ring).to_json(), "guest")
     (home / "keys" / "note.txt").write_text("not sealed, and left alone")
@@ -120,7 +118,6 @@ def test_a_sealed_file_of_which_nobody_knows_the_use_keeps_the_old_key(home, say
     (home / "keys" / "guest").unlink()
     assert say("keys", "rotate", "--home", home, "--as", "ada").code == 0
     assert house.ring.key_ids == (house.ring.key_id,)
-    house.close()
 
 
 def test_a_key_that_is_entered_meanwhile_is_under_the_new_key(with_model):

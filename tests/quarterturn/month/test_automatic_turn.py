@@ -5,6 +5,7 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -176,11 +177,8 @@ def test_of_concurrent_clocks_one_turns(at):
         gate.wait()
         house.monthly_clock.look()
 
-    threads = [threading.Thread(target=look, args=(house,)) for house in houses]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(look, houses))
     houses[0].monthly_clock.look()
     assert months(houses[0]) == [("2026-11", True), ("2026-12", True)]
     assert houses[0].months.turns()[-1].done == STEPS
@@ -328,8 +326,8 @@ def test_doctor_says_that_a_clock_before_the_last_turn_is_wrong(at):
     )
 
 
-def test_the_first_set_of_a_new_home_is_due_and_never_overdue(home, stock):
-    house = Application(home, None, now=lambda: datetime(2027, 3, 5, tzinfo=UTC))
+def test_the_first_set_of_a_new_home_is_due_and_never_overdue(home, stock, opened):
+    house = opened(home, lambda: datetime(2027, 3, 5, tzinfo=UTC))
     lacking = home_checks.clock(house)
     assert lacking.detail.startswith("the first set is due: no turn was made yet, so no task is live. Too few reviewed")
     assert (lacking.level, lacking.mend) == ("advice", f"quarterturn task admit --as NAME --home {home}")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn.app import Application
 from quarterturn.errors import Refused
 from rotation.calendar import Month
 from rotation.turn.turn_facts import STEPS
@@ -34,12 +33,11 @@ def test_the_first_turn_is_planned_run_and_reported(say, stocked):
     assert [cohort["id"][-7:] for cohort in status["cohorts"]] == list(plan["enter"])
 
 
-def test_the_status_names_the_submitters_whose_runs_want_looking_into(say, live):
-    house = Application(live, None)
+def test_the_status_names_the_submitters_whose_runs_want_looking_into(say, live, opened):
+    house = opened(live)
     with transaction(house.engine) as session:
         for run, submitter in ((1, "shaky"), (2, "steady"), (3, "shaky")):
             house.months.unsettle(session, run, submitter, "unknown")
-    house.close()
     status = say("turn", "status", "--home", live, "--json").data
     assert status["reviews"] == [{"submitter": "shaky", "kind": "unknown", "runs": [1, 3]}]
     assert "review: shaky has runs with a verdict left unknown: 1, 3" in say("turn", "status", "--home", live).out
@@ -67,12 +65,11 @@ def stop_after(step):
 
 
 @pytest.fixture
-def begun(live):
+def begun(live, opened):
     """Give a home whose turn of 2026-12 was interrupted after its third step."""
-    house = Application(live, None)
+    house = opened(live)
     with contextlib.suppress(KeyboardInterrupt):
         house.rotation.run(house.months.live_month(), stop_after("retire"))
-    house.close()
     return live
 
 
@@ -117,13 +114,10 @@ LAST_SECOND = datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC)
     ],
     ids=["last second", "first second", "new year in the east", "old year in the west"],
 )
-def test_a_month_is_over_with_its_last_second_in_utc(moment, is_refused, live):
-    with contextlib.closing(Application(live, None, now=lambda: moment)) as house:
-        refusal = pytest.raises(Refused, match="--early") if is_refused else contextlib.nullcontext()
-        with refusal:
-            house.turn_calendar.require_over(Month.parse("2026-12"))
+def test_a_month_is_over_with_its_last_second_in_utc(moment, is_refused, live, opened):
+    with pytest.raises(Refused, match="--early") if is_refused else contextlib.nullcontext():
+        opened(live, lambda: moment).turn_calendar.require_over(Month.parse("2026-12"))
 
 
-def test_a_turn_that_was_begun_is_never_early(begun):
-    with contextlib.closing(Application(begun, None, now=lambda: LAST_SECOND.replace(year=2020))) as house:
-        house.turn_calendar.require_over(Month.parse("2026-12"))
+def test_a_turn_that_was_begun_is_never_early(begun, opened):
+    opened(begun, lambda: LAST_SECOND.replace(year=2020)).turn_calendar.require_over(Month.parse("2026-12"))

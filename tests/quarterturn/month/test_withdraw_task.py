@@ -200,10 +200,10 @@ def solved(stratum, number, *, wrongly=False):
 
 
 @pytest.fixture
-def one_broken(few, copy):
+def one_broken(few, copy, opened):
     """Give a home whose live tasks can be proven again; of each cohort the task with a repository is broken."""
     folder = copy("bare-few")
-    house = Application(folder, None, lambda: NOW)
+    house = opened(folder, lambda: NOW)
     for stratum in house.spec.per_cohort:
         for number in range(5):
             document, provenance = solved(stratum, number, wrongly=stratum.server == "git")
@@ -213,8 +213,7 @@ def one_broken(few, copy):
             house.reviews.decide(document["id"], "grace", None)
     house.rotation.run(FIRST.plus(-1))
     house.accounts.create("ada", "submitter")
-    yield house
-    house.close()
+    return house
 
 
 @pytest.mark.full
@@ -283,27 +282,24 @@ def withdraw_and_die(home: Path, task: str, step: str) -> None:
     )
 
 
-def test_a_process_killed_before_it_published_leaves_it_to_the_next(reserved, say):
+def test_a_process_killed_before_it_published_leaves_it_to_the_next(reserved, say, opened):
     """After which step it is killed, and that it is finished once: `tests/rotation/runs/test_withdrawal.py`."""
-    house = Application(reserved, None, lambda: NOW)
+    house = opened(reserved, lambda: NOW)
     task = house.months.cohorts("live")[0].tasks[0]
     house.close()
     assert Child(lambda: withdraw_and_die(reserved, task, withdrawal.STEPS[0]))().code == -signal.SIGKILL
     again = ("--cause", "leak", "--reason", "said again", "--as", "bob", "--home", reserved, "--json")
     said = say("task", "withdraw", task, *again)
-    house = Application(reserved, None, lambda: NOW)
+    house = opened(reserved, lambda: NOW)
     (row,) = said.data
     assert row["reason"] == "it leaked"
     assert house.vault.record(row["replacement"]).state is TaskState.LIVE
     house.rotation.run(FIRST)
     assert not audit(house.places.releases / FIRST.release, [house.places.log_vkey.read_text().strip()]).failed
-    house.close()
 
 
-def test_the_guide_works_line_by_line(reserved, say):
-    house = Application(reserved, None, lambda: NOW)
-    task = of_fresh(house)
-    house.close()
+def test_the_guide_works_line_by_line(reserved, say, opened):
+    task = of_fresh(opened(reserved))
     shown = [line for line in GUIDE.read_text().splitlines() if line.startswith("quarterturn ")]
     assert any(line.startswith("quarterturn task withdraw") for line in shown)
     for line in shown:

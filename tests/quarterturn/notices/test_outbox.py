@@ -10,6 +10,7 @@ import socketserver
 import ssl
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes, policy
@@ -133,15 +134,12 @@ def test_of_many_concurrent_senders_one_sends(box):
     way, gate = Heard(), threading.Barrier(4)
     box(way=way).add(NOTICE)
 
-    def deliver() -> None:
+    def deliver(_: int) -> None:
         gate.wait()
         box(way=way).deliver()
 
-    threads = [threading.Thread(target=deliver) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(deliver, range(4)))
     assert len(way.messages) == 1
 
 

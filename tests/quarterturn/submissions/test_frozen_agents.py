@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 import pytest
 from sqlmodel import Session, select
 
-from quarterturn.app import Application
 from quarterturn.errors import Malformed
 from quarterturn.notices.tables import NoticeRow
 from quarterturn.settings import Settings, dump, load, parse
@@ -19,21 +18,16 @@ MODEL = {"wire": "openai", "url": "https://models.example/v1", "models": ["small
 
 
 @pytest.fixture
-def opened(live):
+def opened(live, opened):
     """Open the home at a moment, with these frozen agents in its settings; several calls stand for processes."""
-    houses = []
 
-    def opened(now=NOVEMBER, **images) -> Application:
+    def at(now=NOVEMBER, **images):
         path = live / "quarterturn.toml"
         tables = {name: {"image": image} for name, image in images.items()}
-        agents = Settings.model_validate({**load(path).model_dump(), "frozen_agents": tables})
-        path.write_text(dump(agents))
-        houses.append(Application(live, None, lambda: now))
-        return houses[-1]
+        path.write_text(dump(Settings.model_validate({**load(path).model_dump(), "frozen_agents": tables})))
+        return opened(live, lambda: now)
 
-    yield opened
-    for house in houses:
-        house.close()
+    return at
 
 
 def submitted(house):

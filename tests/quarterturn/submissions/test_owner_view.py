@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from quarterturn.app import Application
 from quarterturn.settings import ServiceSettings
 from quarterturn.submissions.store.requests import SubmissionRequest
 
@@ -14,13 +13,12 @@ PLAIN = SubmissionRequest("private", image="agent:1")
 
 
 @pytest.fixture
-def house(home):
-    house = Application(home, None, lambda: NOW)
+def house(home, opened):
+    house = opened(home, lambda: NOW)
     house.settings = house.settings.model_copy(update={"service": ServiceSettings(images=("",), at_once=2)})
     for name in ("ada", "bob"):
         house.accounts.create(name, "submitter")
-    yield house
-    house.close()
+    return house
 
 
 def taken(house, account="ada", *, counts=False):

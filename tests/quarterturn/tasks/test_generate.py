@@ -9,7 +9,6 @@ import pytest
 from grammars.admission.existing_tasks import TaskIndex
 from grammars.draw import free_choices
 from grammars.errors import Exhausted
-from quarterturn.app import Application
 from rotation.errors import NotFound, Refused
 from rotation.generation import dev_sets, shipped_dev_sets
 from rotation.generation.generate import MOST_FAILURES, TaskGenerator
@@ -228,21 +227,12 @@ def test_waiting_and_reviewed_tasks_count_and_a_shared_skeleton_counts_once(hous
     assert house.replenishment.wanted()[EASY] == 2
 
 
-def test_after_the_first_turn_one_cohort_is_wanted_and_the_spare_fills_it(live, stock_of_live):
-    assert stock_of_live == {}
+def test_after_the_first_turn_one_cohort_is_wanted_and_the_spare_fills_it(live, opened):
+    assert opened(live).replenishment.wanted() == {}
 
 
-@pytest.fixture
-def stock_of_live(live):
-    house = Application(live, None)
-    try:
-        return house.replenishment.wanted()
-    finally:
-        house.close()
-
-
-def test_a_spare_task_whose_skeleton_is_live_does_not_count(live, document):
-    house = Application(live, None)
+def test_a_spare_task_whose_skeleton_is_live_does_not_count(live, document, opened):
+    house = opened(live)
     spare = next(r for r in house.vault.records("reviewed") if r.server == "filesystem" and r.category == EASY.category)
     house.vault.advance(spare.id, "withdraw")
     task, taken = Task.parse(document(EASY, 99)), house.months.taken()
@@ -250,7 +240,6 @@ def test_a_spare_task_whose_skeleton_is_live_does_not_count(live, document):
     house.vault.add(task, {}, author="ada", public_grammar=False, skeleton=live_already, template="t")
     house.vault.advance(task.id, "admit")
     assert house.replenishment.wanted() == {EASY: 1}
-    house.close()
 
 
 @pytest.fixture

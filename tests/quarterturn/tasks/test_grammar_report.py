@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from grammars.language.load import LIBRARY
-from quarterturn.app import Application
 from quarterturn.cli.daily import grammar_text
 from quarterturn.tasks import grammar_report
 from rotation.generation import shipped_dev_sets
@@ -57,8 +56,8 @@ def test_a_shipped_grammar_has_months_left_in_a_new_home(home, say, tmp_path, ch
 
 
 @pytest.mark.slow
-def test_used_skeletons_of_a_home_are_counted(home, monkeypatch):
-    house = Application(home, None)
+def test_used_skeletons_of_a_home_are_counted(home, monkeypatch, opened):
+    house = opened(home)
     grammar = shipped_grammars()["git"]
     tag = house.vault.tag("skeleton", "git/glance:staged")
     monkeypatch.setattr(house.months, "taken", lambda: {tag: "cohort-2026-12"})
@@ -70,7 +69,6 @@ def test_used_skeletons_of_a_home_are_counted(home, monkeypatch):
     )
     seen = sum(name.startswith("git/glance:") for name in used.seen)
     assert line.split()[:4] == ["git/glance", str(6 - 1 - seen), "1", str(seen)]
-    house.close()
 
 
 @pytest.mark.full
@@ -123,16 +121,15 @@ def test_a_watched_grammar_is_checked_again_when_a_file_changes(tmp_path):
 
 
 @pytest.mark.slow
-def test_an_imported_grammar_is_sealed_and_drawn_from_and_its_tasks_are_not_public(home, mine, say):
+def test_an_imported_grammar_is_sealed_and_drawn_from_and_its_tasks_are_not_public(home, mine, say, opened):
     said = say("grammar", "import", mine, "--as", "ada", "--home", home, "--json")
     assert said.data == {"server": "sqlite", "version": 1, "templates": len(list(mine.glob("*.yaml"))) - 1}
     again = say("grammar", "import", mine, "--as", "ada", "--home", home)
     assert again.code == 8
     assert "in force already" in again.sentence
-    house = Application(home, None)
+    house = opened(home)
     assert not house.drawn_grammars("ada")["sqlite"].public
     assert house.drawn_grammars("ada")["git"].public
-    house.close()
     left = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
     assert b"has grown too long for anybody" not in left
 

@@ -9,7 +9,6 @@ import pytest
 from grammars.admission.gates import NAMES, Admission, Gate
 from grammars.admission.review import CHECKLIST
 from grammars.language.grammar import Draft
-from quarterturn.app import Application
 from quarterturn.cli.daily import review_text
 from rotation.month.sets import DEMO, Stratum
 
@@ -24,9 +23,9 @@ GONE = {"op": "filesystem.fileExists", "verdict": "true", "found": "there is som
 
 
 @pytest.fixture
-def waiting(home, document):
+def waiting(home, document, opened):
     """Give a home with three tasks of ada and one of grace that wait for a review."""
-    house = Application(home, None)
+    house = opened(home)
     ids = []
     for number, stratum in enumerate(list(DEMO.per_cohort)[:4]):
         task = document(stratum, number)
@@ -57,7 +56,6 @@ def waiting(home, document):
         admission = Admission(task["id"], gates, evidence)
         author = "grace" if number == 3 else "ada"
         ids.append(house.drafts.keep(Draft(task, provenance), admission, author=author, public_grammar=False).id)
-    house.close()
     return home, ids
 
 
@@ -87,7 +85,7 @@ def test_a_task_is_shown_with_its_evidence_and_the_questions(waiting, say):
     assert openings(say, home) == [f"task/{ids[0]}", f"blob/admission/{ids[0]}"]
 
 
-def test_a_task_whose_branch_is_a_free_parameter_is_shown_with_its_placeholder(home, document, say):
+def test_a_task_whose_branch_is_a_free_parameter_is_shown_with_its_placeholder(home, document, say, opened):
     task = document(Stratum("git", "single-tool", "easy"), 1)
     task |= {
         "goal": "Commit twice on {{topic}}.",
@@ -96,10 +94,9 @@ def test_a_task_whose_branch_is_a_free_parameter_is_shown_with_its_placeholder(h
     }
     solution = {"name": "direct", "calls": [], "answer": None}
     provenance = {"template": "t", "skeleton": "s/1", "solutions": [solution], "mutants": []}
-    house = Application(home, None)
+    house = opened(home)
     gates = tuple(Gate(place, name, ok=True, detail="it holds") for place, name in NAMES.items())
     house.drafts.keep(Draft(task, provenance), Admission(task["id"], gates, {}), author="ada", public_grammar=False)
-    house.close()
     for verb in ("review", "show"):
         shown = say("task", verb, task["id"], "--as", "grace", "--home", home)
         assert (shown.code, '"{{topic}}"' in shown.out) == (0, True), shown.err
@@ -198,7 +195,7 @@ def answer(say, monkeypatch):
     return run
 
 
-def test_a_person_goes_through_what_others_wrote_question_by_question(waiting, say, answer):
+def test_a_person_goes_through_what_others_wrote_question_by_question(waiting, say, answer, opened):
     home, ids = waiting
     before = list(say("task", "review", "--as", "grace", "--home", home, "--json").data)
     first, second, third = (name for name in before if name != ids[3])
@@ -208,10 +205,8 @@ def test_a_person_goes_through_what_others_wrote_question_by_question(waiting, s
     after = states(say, home)
     assert [after[name] for name in (first, second, third)] == ["reviewed", "rejected", "admitted"]
     assert after[ids[3]] == "admitted"
-    house = Application(home, None)
-    (review,) = house.drafts.reviews(second)
+    (review,) = opened(home).drafts.reviews(second)
     assert [review.checklist[key] for key in CHECKLIST] == [True, False, True]
-    house.close()
 
 
 def test_a_person_who_has_had_enough_keeps_what_was_decided(waiting, say, answer):

@@ -5,7 +5,6 @@ import logging
 
 import pytest
 
-from quarterturn.app import Application
 from rotation.generation import shipped_dev_sets
 from rotation.month.sets import DEMO
 from sandbox.errors import Lost
@@ -135,17 +134,16 @@ post("/answer", {"answer": "2"})
 """
 
 
-def test_a_task_of_the_home_is_opened_under_a_name_and_nothing_of_it_is_logged(home, say, caplog, tmp_path):
+def test_a_task_of_the_home_is_opened_under_a_name_and_nothing_of_it_is_logged(home, say, caplog, tmp_path, opened):
     line = draft(
         free={name: {"from": [f"{name}-{number}" for number in range(1024)]} for name in ("lane", "yard")},
         goal=f"Count the people of {{{{lane}}}} and {{{{yard}}}} for {WORD}.",
     )
-    house = Application(home, None)
+    house = opened(home)
     house.vault.add(
         Task.parse(line["task"]), line["provenance"], author="ada", public_grammar=False, skeleton="s", template="t"
     )
     house.vault.advance(line["task"]["id"], "admit")
-    house.close()
     caplog.set_level(logging.DEBUG)
     missing = say("task", "try", line["task"]["id"], "--home", home)
     assert (missing.code, "needs --as NAME" in missing.sentence) == (3, True)
@@ -159,10 +157,8 @@ def test_a_task_of_the_home_is_opened_under_a_name_and_nothing_of_it_is_logged(h
     assert WORD not in caplog.text + played.err
 
 
-def test_an_agent_is_not_shown_a_live_task(playable, say):
-    house = Application(playable, None)
-    live = house.vault.records(TaskState.LIVE)[0].id
-    house.close()
+def test_an_agent_is_not_shown_a_live_task(playable, say, opened):
+    live = opened(playable).vault.records(TaskState.LIVE)[0].id
     refused = say("task", "try", live, "--as", "grace", "--agent", "python3 agent.py", "--home", playable)
     assert refused.code == 4
     assert "is live, and an agent is shown live tasks in runs alone" in refused.sentence
