@@ -1,17 +1,41 @@
 """Runs whose outcomes are invented: opened in the ledger, served, recorded and closed, without a box."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 from quarterturn.app import Application
+from rotation.runs.run_tasks import OpenRun
+from sandbox.results.outcome import TaskRun
+from vault.task.document import Task
 
 from ..rotation.conftest import NamedBox, outcome, submission
 from ..serving import serve
 
+Invent = Callable[[int, Task], TaskRun]
+"""Makes the outcome of a task, by its place in the run."""
 
-def play(house: Application, submitter: str, *, passes: Callable[[int, str], bool]) -> int:
-    """Play a run, and return its number; `passes` says by place and id whether a task is passed."""
-    run = house.official.open(submission(submitter), NamedBox())  # type: ignore[arg-type]
+
+def passing(passes: Callable[[int, str], bool]) -> Invent:
+    """Invent outcomes where this says by place and id whether a task is passed."""
+    return lambda place, task: outcome(task.id, task.category, passed=passes(place, task.id))
+
+
+def open_run(house: Application, submitter: str, agent: str = "", **how: Any) -> OpenRun:
+    """Open a run of an image; its agent has its submitter's name, unless it is given another."""
+    image = submission(submitter)
+    return house.official.open(replace(image, name=agent) if agent else image, NamedBox(), **how)  # type: ignore[arg-type]
+
+
+def record_all(house: Application, run: OpenRun, invent: Invent) -> OpenRun:
+    """Serve a run all tasks, record an outcome of each, and return the run."""
     for place, task in enumerate(serve(house.run_tasks, run)):
-        house.run_tasks.record(run, outcome(task.id, task.category, passed=passes(place, task.id)))
+        house.run_tasks.record(run, invent(place, task))
+    return run
+
+
+def play(house: Application, submitter: str, invent: Invent, agent: str = "") -> OpenRun:
+    """Open, fill and close a run, and return it."""
+    run = record_all(house, open_run(house, submitter, agent), invent)
     house.official.close(run)
-    return run.record.number
+    return run

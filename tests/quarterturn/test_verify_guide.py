@@ -18,19 +18,16 @@ from securesystemslib.signer import SSlibKey
 
 from quarterturn.app import Application
 from rotation.calendar import Month
-from sandbox.boxes.box import Program
-from sandbox.runs.submission import Submission
 from vault.ledger.release import contents
 from vault.ledger.release.archive import archive_digest
 from vault.ledger.signatures import sshsig
 from vault.ledger.statements import dsse
 from vault.ledger.tree.tiles import bundles_of, entries_path, tile_path, tiles_of, unpack_entries
 
-from ..rotation.conftest import NamedBox, outcome
-from ..serving import serve
 from .conftest import make
 from .guides import blocks
 from .http.conftest import served_by_thread
+from .invented_runs import passing, play
 
 pytestmark = pytest.mark.slow
 foreign_tools = pytest.mark.needs("go", "openssl", "ssh-keygen")
@@ -52,23 +49,13 @@ EXAMPLE = "2025-12"
 """The month of the example release, which the guide names."""
 
 
-def play(house):
-    """Record a run whose outcomes are invented: half of the tasks pass."""
-    submission = Submission("image", "agent", "agent", Program(image="agent"), "sha256:" + "0" * 64)
-    run = house.official.open(submission, NamedBox())
-    serve(house.run_tasks, run)
-    for place, task in enumerate(run.tasks):
-        house.run_tasks.record(run, outcome(task, house.vault.record(task).category, passed=place % 2 == 0))
-    house.official.close(run)
-
-
 @pytest.fixture(scope="module")
 def published(memory):
     """Give what a home has published after two turns and a run, in one folder as the guide expects it."""
     folder = Path(tempfile.mkdtemp(prefix="guide-", dir=memory))  # a worker may come back to this file
     home, workspace = make(folder / "home", tasks=5, live=True), folder / "workspace"
     house = Application(home, None)
-    play(house)
+    play(house, "agent", passing(lambda place, _: place % 2 == 0))
     house.rotation.run(Month.parse(TURN))
     house.close()
     public = home / "public"

@@ -5,45 +5,36 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from quarterturn.app import Application
 from rotation.calendar import Month
-from sandbox.boxes.box import Program
 from sandbox.results.outcome import TaskRun
-from sandbox.runs.submission import Submission
-from sandbox.transcript import CallRecord, Transcript
-from verifiers.language.verdict import Evidence, Verdict
+from vault.task.document import Task
+from verifiers.language.verdict import Verdict
 
-from ...serving import serve
+from ...rotation.conftest import outcome
+from .. import invented_runs
 from ..conftest import MONTH, made_once, make, stocked_up
 from ..guides import GuideShell, commands
 
 pytestmark = pytest.mark.slow
 
-BOX = SimpleNamespace(name="docker", official=True)
 GUIDE = "read-the-findings.md"
 PEERS = ("ada", "bob", "carol", "dan", "mallory")
 
 
 def play(house: Application, name: str, passes: slice | None, step: int = 1) -> None:
     """Open, fill and close a run that passes these tasks, the next cohort to retire first; all are unknown if None."""
-    submission = Submission("image", name, name, Program(image=name), "sha256:" + "0" * 64)
-    opened = house.official.open(submission, BOX)  # type: ignore[arg-type]
-    serve(house.run_tasks, opened)
     live = [task for cohort in house.months.cohorts("live") for task in cohort.tasks]
     passed = set(live[passes]) if passes else set()
-    for place, task in enumerate(live):
-        verdict = (Verdict.TRUE if task in passed else Verdict.FALSE) if passes else Verdict.UNKNOWN
-        call = CallRecord("filesystem.x", {}, listed=True, error=False, injected=False, result="", seconds=0.1)
-        transcript = Transcript((call,) * (1 + (place * step) % 5), "done", "answered")
-        category = house.vault.record(task).category
-        evidence = Evidence("filesystem.fileExists", verdict)
-        outcome = TaskRun(task, category, 8, verdict, evidence, transcript)
-        house.run_tasks.record(opened, outcome if passes else replace(outcome, failure="ours", code="judge-lost"))
-    house.official.close(opened)
+
+    def invent(_: int, task: Task) -> TaskRun:
+        made = outcome(task.id, task.category, passed=task.id in passed, calls=1 + (live.index(task.id) * step) % 5)
+        return made if passes else replace(made, verdict=Verdict.UNKNOWN, failure="ours", code="judge-lost")
+
+    invented_runs.play(house, name, invent)
 
 
 def played(folder: Path, peers: tuple[str, ...]) -> Path:

@@ -28,28 +28,18 @@ from quarterturn.settings import ServiceSettings
 from rotation.calendar import Month
 from rotation.month.sets import DEMO
 from sandbox.results.outcome import TaskRun
-from sandbox.runs import submission as submissions
 from sandbox.transcript import CallRecord, Transcript
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
 
 from ...patience import PATIENCE
-from ...serving import serve as serve_tasks
+from .. import invented_runs
 from ..conftest import made_once
 
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 QUARTERTURN = Path(sys.prefix) / "bin" / "quarterturn"
 HEEDING = ["env", "--default-signal=INT"]  # a shell makes its background jobs ignore it
 _addresses = itertools.count(1)
-
-
-class Box:
-    """Stub of a box with the facts that the ledger records."""
-
-    name, official = "docker", True
-
-    def fits(self, program: Any) -> None:
-        pass
 
 
 @dataclass
@@ -150,13 +140,13 @@ def outcome(task: Task, *, passed: bool, says: str = "") -> TaskRun:
 
 def play(house: Application, passes: int, submitter: str = "ada", says: str = "") -> int:
     """Record a run of the live set in the ledger, with so many passes."""
-    submitted = submissions.Submission("image", "agent", submitter, submissions.Program(), "sha256:" + "0" * 64)
-    opened = house.official.open(submitted, Box())  # type: ignore[arg-type]
-    for place, task in enumerate(serve_tasks(house.run_tasks, opened)):
-        house.run_tasks.record(opened, outcome(task, passed=place < passes, says=says))
-    house.official.close(opened)
+
+    def invent(place: int, task: Task) -> TaskRun:
+        return outcome(task, passed=place < passes, says=says)
+
+    run = invented_runs.play(house, submitter, invent, "agent")
     house.refresh_public_view()
-    return opened.record.number
+    return run.record.number
 
 
 @pytest.fixture

@@ -42,8 +42,9 @@ from vault.task.lifecycle import TaskState
 
 from ...broken import EVIDENCE
 from ...patience import PATIENCE
+from ...rotation.conftest import NamedBox
 from ..conftest import copy_of, written
-from .conftest import NOW, Box, outcome, served, with_dev_set
+from .conftest import NOW, outcome, served, with_dev_set
 
 pytestmark = pytest.mark.slow
 
@@ -92,7 +93,10 @@ def nothing_happens(tasks, submitted, box, *, on_done, cancelled, **_):
         on_done(outcome(task, passed=(place + len(submitted.submitter)) % 3 > 0, says=task.goal))
 
 
-class NoBox(Box):
+class NoBox(NamedBox):
+    def fits(self, program):
+        pass
+
     def digest(self, reference):
         return "sha256:" + "0" * 64
 

@@ -9,24 +9,21 @@ from quarterturn import public_view
 from quarterturn.cli.setup import home_checks
 from quarterturn.submissions.store.requests import SubmissionRequest
 from rotation.calendar import Month
-from sandbox.runs import submission as submissions
 from vault.errors import Unavailable
 
 from ...broken import EVIDENCE
 from ...serving import serve as serve_tasks
-from .conftest import Box, outcome, play
+from ..invented_runs import open_run, record_all
+from .conftest import outcome, play
 
 pytestmark = pytest.mark.slow
 
-ADA = submissions.Submission("image", "agent", "ada", submissions.Program(), "sha256:" + "0" * 64)
 FIRST, SECOND = Month.parse("2026-12"), Month.parse("2027-01")
 
 
 def opened(house, passes):
-    run = house.official.open(ADA, Box())
-    for place, task in enumerate(serve_tasks(house.run_tasks, run)):
-        house.run_tasks.record(run, outcome(task, passed=place < passes))
-    return run
+    run = open_run(house, "ada", "agent")
+    return record_all(house, run, lambda place, task: outcome(task, passed=place < passes))
 
 
 def submitted(house, run=None):
@@ -41,7 +38,7 @@ def submitted(house, run=None):
 def test_the_trace_of_a_run_that_the_turn_closed_is_there(site):
     ada, house = site.account("ada"), site.house
     made, claim = submitted(house)
-    run = house.official.open(ADA, Box(), noted=lambda session, number: house.queue.opened(claim, number, session))
+    run = open_run(house, "ada", "agent", noted=lambda session, number: house.queue.opened(claim, number, session))
     for task in serve_tasks(house.run_tasks, run)[:20]:
         house.run_tasks.record(run, outcome(task, passed=True))
     house.monthly_turns.make(FIRST, lambda _: None, early=True)

@@ -10,8 +10,7 @@ from rotation.leaderboard import disclosure
 from rotation.leaderboard.tables import DisclosedScore
 from sandbox.results.score import Figure, score
 
-from ...rotation.conftest import NamedBox, submission
-from ..invented_runs import play
+from ..invented_runs import open_run, passing, play
 
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 
@@ -63,7 +62,7 @@ def house(live, opened):
 
 
 def played(house, passes, submitter="ada"):
-    return play(house, submitter, passes=lambda place, _: place < passes)
+    return play(house, submitter, passing(lambda place, _: place < passes)).record.number
 
 
 @pytest.mark.slow
@@ -81,8 +80,7 @@ def test_runs_are_disclosed_in_their_order_and_once(house):
 
 @pytest.mark.slow
 def test_a_run_that_is_not_scored_has_no_disclosure(house):
-    opened = house.official.open(submission("ada"), NamedBox())
-    assert house.scores.disclosed(opened.record.number) is None
+    assert house.scores.disclosed(open_run(house, "ada").record.number) is None
 
 
 @pytest.mark.slow
