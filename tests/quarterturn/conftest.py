@@ -33,7 +33,8 @@ from ..postgres import Server
 
 MONTH = "2026-12"
 SQLITE = DatabaseSettings()
-_FEW = {Stratum("filesystem", "single-tool", "easy"): 1, Stratum("git", "composition", "medium"): 1}
+EASY = Stratum("filesystem", "single-tool", "easy")
+_FEW = {EASY: 1, Stratum("git", "composition", "medium"): 1}
 FEW = SetSpec("few", _FEW, _FEW)
 """A set for what plays it in a real box: one task with files and one with a repository in a cohort."""
 
@@ -146,6 +147,36 @@ def with_files(stratum: Stratum, number: int) -> dict[str, Any]:
     return written(stratum, number) | {"available_tools": ["filesystem.create_directory", *kept][:12]}
 
 
+def provenance_of(number: int, path: str = "/data/files/number-{}") -> dict[str, Any]:
+    """Write what admission asks for beside such a task: a solution that a box can play, and changes that spoil it."""
+    call = {"tool": "filesystem.create_directory", "arguments": {"path": path.format(number)}}
+    moved = {"move": {"from": f"number-{number}", "to": "elsewhere"}}
+    return {
+        "template": "by-hand",
+        "skeleton": f"by-hand/{number}",
+        "solutions": [{"name": "direct", "calls": [call], "answer": None}],
+        "mutants": [
+            {"name": "gone", "server": "filesystem", "change": {"remove": f"number-{number}"}},
+            {"name": "moved", "server": "filesystem", "change": moved},
+        ],
+        "given": [f"number-{number}"],
+    }
+
+
+def draft_lines(
+    *numbers: int, apply: Callable[[dict[str, Any]], object] = lambda _: None, stratum: Stratum = EASY
+) -> str:
+    """Write drafts by hand, as JSON lines; the last may be changed first."""
+    lines = [{"task": written(stratum, number), "provenance": provenance_of(number)} for number in numbers]
+    apply(lines[-1])
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def solution(*_: object) -> dict[str, Any]:
+    """Write a provenance that holds what no box ever plays."""
+    return {"solutions": [SOLUTION]}
+
+
 def stocked_up(
     house: Application,
     each: int,
@@ -154,6 +185,7 @@ def stocked_up(
     public: bool = False,
     template: str = "t",
     write: Callable[[Stratum, int], dict[str, Any]] = written,
+    provenance: Callable[[Stratum, int], dict[str, Any]] = solution,
 ) -> list[str]:
     """Add reviewed tasks of each stratum, each of a skeleton of its own; `template` may name one a `{number}`."""
     added = []
@@ -163,7 +195,7 @@ def stocked_up(
             skeleton = f"{stratum}/{number}"
             named = template.format(number=number)
             names = {"skeleton": skeleton, "template": named}
-            house.vault.add(task, {"solutions": [SOLUTION]}, author="ada", public_grammar=public, **names)
+            house.vault.add(task, provenance(stratum, number), author="ada", public_grammar=public, **names)
             house.vault.advance(task.id, "admit")
             house.reviews.decide(task.id, "grace", None)
             added.append(task.id)

@@ -9,15 +9,13 @@ from grammars.admission.gates import Admission
 from quarterturn.app import Application
 from quarterturn.cli.terminal.exits import EXITS
 from rotation.generation import import_tasks
-from rotation.month.sets import Stratum
 from vault.ledger.audit.verify import audit
 from vault.task.document import Task
 
 from .children import ChildResult
-from .conftest import copy_of, written
+from .conftest import EASY, copy_of, written
 from .crashes import start, verb
 
-EASY = Stratum("filesystem", "single-tool", "easy")
 CLEAR = {EXITS["unavailable"], EXITS["locked"]}
 OVER = "is done; the next one is"
 """What a turn says that has nothing left to do."""

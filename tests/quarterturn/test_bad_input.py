@@ -1,11 +1,9 @@
 """Tests of bad input to verbs: the right exit code, one sentence that names the place, and nothing half-written."""
 
 import io
-import json
 import shutil
 import sqlite3
 from contextlib import closing
-from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -13,13 +11,13 @@ import pytest
 from grammars.language.load import LIBRARY
 from quarterturn.cli.auditing.plumb import VERBS
 from rotation.generation import import_tasks
-from rotation.month.sets import Stratum
 from vault.errors import kind_of
 from vault.file_lock import locked
 
+from .conftest import EASY, draft_lines, written
+
 VECTORS = Path(__file__).parents[1] / "vectors" / "ledger"
 GOOD = VECTORS / "good" / "Historical-2026-12"
-STRATUM = Stratum("filesystem", "single-tool", "easy")
 
 
 @pytest.fixture
@@ -264,22 +262,6 @@ def test_reviews_that_contradict_themselves_are_two(refused, live):
 
 # -- hand-written tasks -----------------------------------------------------------------------------------------------
 
-PROVENANCE = {
-    "template": "by-hand",
-    "skeleton": "by-hand/1",
-    "solutions": [
-        {
-            "name": "make it",
-            "calls": [{"tool": "filesystem.create_directory", "arguments": {"path": "/data/files/number-1"}}],
-            "answer": None,
-        }
-    ],
-    "mutants": [
-        {"name": "gone", "server": "filesystem", "change": {"remove": "number-1"}},
-        {"name": "elsewhere", "server": "filesystem", "change": {"move": {"from": "number-1", "to": "number-2"}}},
-    ],
-}
-
 
 def change(path: str, value: object):
     """Set a field of the line: `task.goal` = value; None removes the key."""
@@ -330,22 +312,10 @@ BAD_TASKS = {
 }
 
 
-@pytest.fixture
-def lines(document):
-    """Give a file of two tasks, of which the second may be changed."""
-
-    def write(apply=lambda line: None) -> bytes:
-        lines = [{"task": document(STRATUM, number), "provenance": deepcopy(PROVENANCE)} for number in (1, 2)]
-        apply(lines[1])
-        return "".join(json.dumps(line) + "\n" for line in lines).encode()
-
-    return write
-
-
 @pytest.mark.parametrize("name", BAD_TASKS)
-def test_a_malformed_task_is_named_with_its_file_and_place(name, lines):
+def test_a_malformed_task_is_named_with_its_file_and_place(name):
     apply, sentence = BAD_TASKS[name]
-    said = why_malformed(lines(apply))
+    said = why_malformed(draft_lines(1, 2, apply=apply).encode())
     assert (said.startswith("tasks.jsonl, line 2"), sentence in said) == (True, True), said
 
 
@@ -374,15 +344,15 @@ def test_a_file_that_is_no_json_lines_is_named():
         assert sentence in why_malformed(text.encode())
 
 
-def test_of_a_file_with_a_wrong_task_none_is_imported(refused, lines, document, stocked, tmp_path):
+def test_of_a_file_with_a_wrong_task_none_is_imported(refused, stocked, tmp_path):
     file, words = tmp_path / "tasks.jsonl", ("--as", "ada", "--home", stocked)
     refused(3, "there is no file", "task", "import", file, *words)
     for apply, code, sentence in (
         (change("task.goal", None), 2, f"{file}, line 2: the task is malformed at $: it lacks goal"),
-        (change("task", document(STRATUM, 1)), 2, "stands in the file twice"),
+        (change("task", written(EASY, 1)), 2, "stands in the file twice"),
         (lambda _: None, 8, "already; nothing was kept"),
     ):
-        file.write_bytes(lines(apply))
+        file.write_text(draft_lines(1, 2, apply=apply))
         refused(code, sentence, "task", "import", file, *words)
 
 

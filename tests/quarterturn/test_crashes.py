@@ -1,6 +1,5 @@
 """Tests of every verb killed, and its disk failing, before each lasting change: finished or undone, never half."""
 
-import json
 import os
 import subprocess
 import tempfile
@@ -19,25 +18,16 @@ from sandbox.runs.prover import BoxProver
 
 from . import faults
 from .children import ChildResult
-from .conftest import copy_of, written
+from .conftest import copy_of, draft_lines
 from .crashes import TABLE, Blow, play, start, state, verb
-from .scenes import EASY, OVER, Scene, clear, sound, with_keys
+from .scenes import OVER, Scene, clear, sound, with_keys
 
 
 @pytest.fixture(scope="session")
 def drafts(memory: Path) -> Path:
     """A file of two tasks to import."""
-    lines = []
-    for number in (50, 51):
-        calls = [{"tool": "filesystem.create_directory", "arguments": {"path": f"/data/files/number-{number}"}}]
-        changes = {"gone": {"remove": f"number-{number}"}, "moved": {"move": {"from": f"number-{number}", "to": "x"}}}
-        mutants = [{"name": name, "server": "filesystem", "change": change} for name, change in changes.items()]
-        names = {"template": "by-hand", "skeleton": f"by-hand/{number}", "given": [f"number-{number}"]}
-        solutions = [{"name": "direct", "calls": calls, "answer": None}]
-        provenance = {**names, "solutions": solutions, "mutants": mutants}
-        lines.append(json.dumps({"task": written(EASY, number), "provenance": provenance}))
     path = memory / "drafts.jsonl"
-    path.write_text("\n".join(lines))
+    path.write_text(draft_lines(50, 51))
     return path
 
 

@@ -18,9 +18,8 @@ from ..patience import until
 from ..sandbox.model_gateway.stub import Stub, Turn
 from ..smuggling import REFUSED, spoken
 from ..ssh_keys import make_ssh_key
-from .conftest import Say, with_files
+from .conftest import EASY, Say, with_files
 from .guides import HOW_TO, ROOT, GuideShell, blocks, commands, heard_at
-from .scenes import EASY
 
 DRAFT = ROOT / "examples" / "judged" / "tasks.jsonl"
 PHRASE = "test-phrase"

@@ -28,14 +28,13 @@ from rotation.runs import withdrawal
 from vault.ledger.audit.verify import audit
 from vault.ledger.signatures import sshsig
 from vault.ledger.statements.log_state import WITHDRAWAL
-from vault.task.document import Task
 from vault.task.lifecycle import TaskState
 
 from ...broken import EVIDENCE
 from ...sandbox.builders import in_memory
 from ...ssh_keys import make_ssh_key
 from ..children import Child, die
-from ..conftest import stocked_up, with_files
+from ..conftest import provenance_of, stocked_up, with_files
 from ..invented_runs import passing, play
 
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
@@ -189,14 +188,9 @@ def test_a_withdrawal_at_the_command_line_is_audited_like_the_rest(reserved, say
     )
 
 
-def solved(stratum, number, *, wrongly=False):
-    """Write a task that a real box can play, with the provenance that admission asks for."""
-    name = f"number-{number}"
-    call = {"tool": "filesystem.create_directory", "arguments": {"path": f"/data/files/{'x' * wrongly}{name}"}}
-    gone = {"name": "gone", "server": "filesystem", "change": {"remove": name}}
-    moved = {"name": "moved", "server": "filesystem", "change": {"move": {"from": name, "to": "elsewhere"}}}
-    solutions = [{"name": "direct", "calls": [call], "answer": None}]
-    return with_files(stratum, number), {"solutions": solutions, "mutants": [gone, moved]}
+def solved_unless_git(stratum, number):
+    """Write the provenance of a task that a real box can play; on git its solution makes another folder."""
+    return provenance_of(number, f"/data/files/{'x' * (stratum.server == 'git')}number-{{}}")
 
 
 @pytest.fixture
@@ -204,13 +198,7 @@ def one_broken(few, copy, opened):
     """Give a home whose live tasks can be proven again; of each cohort the task with a repository is broken."""
     folder = copy("bare-few")
     house = opened(folder, lambda: NOW)
-    for stratum in house.spec.per_cohort:
-        for number in range(5):
-            document, provenance = solved(stratum, number, wrongly=stratum.server == "git")
-            names = {"skeleton": f"{stratum}/{number}", "template": "t"}
-            house.vault.add(Task.parse(document), provenance, author="ada", public_grammar=False, **names)
-            house.vault.advance(document["id"], "admit")
-            house.reviews.decide(document["id"], "grace", None)
+    stocked_up(house, 5, write=with_files, provenance=solved_unless_git)
     house.rotation.run(FIRST.plus(-1))
     house.accounts.create("ada", "submitter")
     return house

@@ -10,9 +10,9 @@ from rotation.generation import import_tasks
 from rotation.month.sets import Stratum
 from sandbox.boxes.bwrap.box import BwrapBox
 
-pytestmark = pytest.mark.box
+from ..conftest import draft_lines
 
-EASY = Stratum("filesystem", "single-tool", "easy")
+pytestmark = pytest.mark.box
 
 
 @pytest.fixture
@@ -20,48 +20,16 @@ def house(home, opened):
     return opened(home)
 
 
-@pytest.fixture
-def text(document):
-    """Write so many drafts by hand, as JSON lines; the last may be changed first."""
-
-    def write(count=2, apply=lambda line: None, stratum=EASY):
-        lines = []
-        for number in range(count):
-            calls = [{"tool": "filesystem.create_directory", "arguments": {"path": f"/data/files/number-{number}"}}]
-            gone = {"remove": f"number-{number}"}
-            moved = {"move": {"from": f"number-{number}", "to": "elsewhere"}}
-            provenance = {
-                "template": "by-hand",
-                "skeleton": f"by-hand/{number}",
-                "solutions": [{"name": "direct", "calls": calls, "answer": None}],
-                "mutants": [
-                    {"name": "gone", "server": "filesystem", "change": gone},
-                    {"name": "moved", "server": "filesystem", "change": moved},
-                ],
-                "given": [f"number-{number}"],
-            }
-            lines.append({"task": document(stratum, number), "provenance": provenance})
-        apply(lines[-1])
-        return "".join(json.dumps(line) + "\n" for line in lines)
-
-    return write
-
-
-@pytest.fixture
-def drafts(text):
-    """Read so many of them."""
-
-    def read(count=2, apply=lambda line: None):
-        return import_tasks.read_drafts(text(count, apply).encode(), "tasks.jsonl")
-
-    return read
+def drafts(count=2, apply=lambda line: None):
+    """Read so many drafts that were written by hand; the last may be changed first."""
+    return import_tasks.read_drafts(draft_lines(*range(count), apply=apply).encode(), "tasks.jsonl")
 
 
 def take_in(house, drafts):
     return house.task_import.take_in(drafts, box=BwrapBox(), author="ada")
 
 
-def test_tasks_that_prove_themselves_are_kept_with_their_evidence(house, drafts):
+def test_tasks_that_prove_themselves_are_kept_with_their_evidence(house):
     kept = take_in(house, drafts())
     assert [(record.state, record.author, record.public_grammar) for record in kept] == [("admitted", "ada", False)] * 2
     evidence = house.drafts.evidence(kept[0].id, who="grace", why="review")
@@ -74,13 +42,13 @@ def unsolved(line):
     line["provenance"]["solutions"][0]["calls"][0]["arguments"]["path"] = "/data/files/other"
 
 
-def test_one_refused_task_keeps_all_of_them_out(house, drafts):
+def test_one_refused_task_keeps_all_of_them_out(house):
     with pytest.raises(Refused, match=r"gate 3 \(solutions pass\): .*: solutions.direct: it gets false"):
         take_in(house, drafts(2, unsolved))
     assert house.vault.records() == []
 
 
-def test_a_task_that_is_kept_already_stays_out_under_another_id(house, drafts):
+def test_a_task_that_is_kept_already_stays_out_under_another_id(house):
     kept = take_in(house, drafts(1))
 
     def renamed(line):
@@ -98,7 +66,7 @@ def test_a_task_that_is_kept_already_stays_out_under_another_id(house, drafts):
         take_in(house, drafts(1, reworded))
 
 
-def test_two_tasks_of_one_file_with_the_same_wording_are_not_imported(house, drafts):
+def test_two_tasks_of_one_file_with_the_same_wording_are_not_imported(house):
     def same(line):
         line["task"]["goal"] = "Make a folder."
 
@@ -112,9 +80,9 @@ def outside(line):
     line["provenance"]["solutions"][0]["calls"][0]["arguments"]["path"] = "/data/zephyr"
 
 
-def test_an_import_says_which_call_failed_and_how_and_the_message_quotes_no_task(home, text, say, tmp_path):
+def test_an_import_says_which_call_failed_and_how_and_the_message_quotes_no_task(home, say, tmp_path):
     file = tmp_path / "tasks.jsonl"
-    file.write_text(text(1, outside))
+    file.write_text(draft_lines(0, apply=outside))
     said = say("task", "import", file, "--as", "ada", "--box", "bwrap", "--home", home, "--json")
     assert said.code == 8
     failed = "call 1 of 1 (filesystem.create_directory) ends in an error"
@@ -131,9 +99,9 @@ def test_an_import_says_which_call_failed_and_how_and_the_message_quotes_no_task
     assert f"quarterturn task try {file} --line 1" in shown
 
 
-def test_an_import_says_which_tasks_the_homes_set_has_no_place_for(home, text, say, tmp_path):
+def test_an_import_says_which_tasks_the_homes_set_has_no_place_for(home, say, tmp_path):
     file = tmp_path / "tasks.jsonl"
-    file.write_text(text(1, stratum=Stratum("filesystem", "single-tool", "hard")))
+    file.write_text(draft_lines(0, stratum=Stratum("filesystem", "single-tool", "hard")))
     said = say("task", "import", file, "--as", "ada", "--box", "bwrap", "--home", home)
     assert said.code == 0
     task_id = json.loads(file.read_text())["task"]["id"]
