@@ -25,6 +25,8 @@ from rotation.month.sets import DEMO, SetSpec, Stratum
 from sandbox.servers.registry import SERVERS
 from vault import database as db
 from vault.file_lock import locked
+from vault.keys.locks import passphrase
+from vault.ledger.statements import leaf
 from vault.task.document import Task
 
 from ..broken import SOLUTION
@@ -41,15 +43,12 @@ FEW = SetSpec("few", _FEW, _FEW)
 
 @dataclass(frozen=True)
 class Said:
-    """Result of one command."""
-
     code: int
     out: str
     err: str
 
     @property
     def object(self) -> dict[str, Any]:
-        """Give the one object on standard output."""
         value = json.loads(self.out)
         assert isinstance(value, dict)
         return value
@@ -63,6 +62,11 @@ class Said:
         """Give the last line on standard error; the lines before it are progress."""
         lines = self.err.strip().splitlines()
         return lines[-1] if lines else ""
+
+    def refuses(self, code: int, *words: str) -> "Said":
+        """Require this exit code, and a sentence that holds these words; return the result."""
+        assert (self.code, [part for part in words if part not in self.sentence]) == (code, []), self.err
+        return self
 
 
 Say = Callable[..., Said]
@@ -94,6 +98,13 @@ def opened() -> Iterator[Callable[..., Application]]:
     """Give a function that opens homes, as other processes would; they are closed at the end."""
     with ExitStack() as stack:
         yield lambda home, *more, **named: stack.enter_context(closing(Application(home, None, *more, **named)))
+
+
+def with_submitters(house: Application, *names: str) -> Application:
+    """Make accounts of submitters in a home."""
+    for name in names:
+        house.accounts.create(name, "submitter")
+    return house
 
 
 @pytest.fixture
@@ -236,6 +247,16 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(db._ON_POSTGRES["connect_args"], "connect_timeout", 300)
 
 
+@pytest.fixture(scope="module")
+def cheap_derivation() -> Iterator[None]:
+    """Derive keys from passphrases at the lowest cost, in this process and its forks; `vault` tests their cost."""
+    real = passphrase.Argon2id
+    with pytest.MonkeyPatch.context() as patched:
+        cheap = {"memory_cost": 8, "iterations": 1, "lanes": 1}
+        patched.setattr(passphrase, "Argon2id", lambda **parameters: real(**parameters | cheap))
+        yield
+
+
 @pytest.fixture(scope="session")
 def memory() -> Iterator[Path]:
     """Give a folder in memory, where fsync costs nothing."""
@@ -275,6 +296,18 @@ def copy_of(templates: Path, name: str, to: Path, **how: Any) -> Path:
     return Path(shutil.copytree(made_once(templates / name, lambda folder: make(folder, **how)), to))
 
 
+def committed(number: int) -> bytes:
+    """Make a leaf that any log takes: it commits to a task of its own that is never promised."""
+    name = "t-" + "".join("abcdefghijklmnopqrstuvwxyz234567"[number >> 5 * place & 31] for place in range(16))
+    return leaf.commit(name, number.to_bytes(32, "big"), spec="1.0.0", provenance=bytes(32), public_grammar=False)
+
+
+def configure(home: Path, **sections: object) -> None:
+    """Put these tables into a home's settings."""
+    file = home / "quarterturn.toml"
+    file.write_text(dump(load(file).model_copy(update=sections)))
+
+
 @contextmanager
 def copied_rows(server: Server, templates: Path, name: str, to: Path, **how: Any) -> Iterator[Path]:
     """Give a copy of such a home whose rows are in a database of its own on the server."""
@@ -282,10 +315,8 @@ def copied_rows(server: Server, templates: Path, name: str, to: Path, **how: Any
     if not (templates / kind).exists():
         how["database"] = DatabaseSettings(url=server.make())
     copy = copy_of(templates, kind, to, **how)
-    settings = load(copy / "quarterturn.toml")
-    with server.copy(settings.database.url) as url:
-        moved = settings.model_copy(update={"database": DatabaseSettings(url=url)})
-        (copy / "quarterturn.toml").write_text(dump(moved))
+    with server.copy(load(copy / "quarterturn.toml").database.url) as url:
+        configure(copy, database=DatabaseSettings(url=url))
         yield copy
 
 
@@ -307,7 +338,6 @@ def copy(
 
 @pytest.fixture
 def home(copy: Callable[..., Path]) -> Path:
-    """An empty home."""
     return copy("empty")
 
 
@@ -319,7 +349,6 @@ def stocked(copy: Callable[..., Path]) -> Path:
 
 @pytest.fixture
 def live(copy: Callable[..., Path]) -> Path:
-    """A home with a live set."""
     return copy("live", tasks=5, live=True)
 
 

@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from quarterturn.app import Application
+from quarterturn.submissions.store.queue import Claim
+from quarterturn.submissions.store.requests import SubmissionRecord, SubmissionRequest
 from rotation.runs.run_tasks import OpenRun
 from sandbox.results.outcome import TaskRun
 from vault.task.document import Task
@@ -32,6 +34,17 @@ def record_all(house: Application, run: OpenRun, invent: Invent) -> OpenRun:
     for place, task in enumerate(serve(house.run_tasks, run)):
         house.run_tasks.record(run, invent(place, task))
     return run
+
+
+def submitted(house: Application, account: str, run: int | None = None) -> tuple[SubmissionRecord, Claim]:
+    """Submit an image for a private run and claim it; where a run is named, it is that one's, and has ended."""
+    made, _ = house.submissions.take(account, SubmissionRequest("private", image="agent:1"), month="2026-12")
+    claim = house.queue.claim("w")
+    assert claim
+    if run is not None:
+        house.queue.opened(claim, run)
+        house.queue.finish(claim, None)
+    return made, claim
 
 
 def play(house: Application, submitter: str, invent: Invent, agent: str = "") -> OpenRun:
