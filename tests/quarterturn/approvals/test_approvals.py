@@ -29,7 +29,7 @@ from vault.task.lifecycle import TaskState
 
 from ...ssh_keys import LOCKED, make_ssh_key
 from ..children import Child, Gate
-from ..conftest import Clock
+from ..conftest import Clock, configure
 
 KEYS = {name: Ed25519PrivateKey.from_private_bytes(f"test-{name}".encode().ljust(32)) for name in ("ada", "bob", "cyd")}
 STRANGER = Ed25519PrivateKey.from_private_bytes(b"test-eve".ljust(32))
@@ -43,14 +43,9 @@ def lines(*names: str) -> dict[str, str]:
     return {name: f"{sshsig.public_line(KEYS[name].public_key().public_bytes_raw())} {name}@test" for name in names}
 
 
-def write(home: Path, **sections: object) -> None:
-    file = home / "quarterturn.toml"
-    file.write_text(settings.dump(settings.load(file).model_copy(update=sections)))
-
-
 def guard(home: Path, *names: str, actions: tuple[str, ...] = ACTIONS) -> Path:
     """Write the rules that need two maintainers into a home's settings."""
-    write(home, approvals=ApprovalSettings.model_validate({"actions": actions, "maintainers": lines(*names)}))
+    configure(home, approvals=ApprovalSettings.model_validate({"actions": actions, "maintainers": lines(*names)}))
     return home
 
 
@@ -221,7 +216,7 @@ def test_a_maintainer_signs_with_ssh_keygen_and_another_with_a_key_file(stocked,
     pair = tmp_path / "dan"
     make_ssh_key(pair, "dan")
     named = lines("ada", "bob") | {"dan": pair.with_suffix(".pub").read_text().strip()}
-    write(stocked, approvals=ApprovalSettings.model_validate({"actions": ACTIONS, "maintainers": named}))
+    configure(stocked, approvals=ApprovalSettings.model_validate({"actions": ACTIONS, "maintainers": named}))
     task = say("task", "list", "--home", stocked, "--json").data[0]["id"]
     show = ("task", "show", task, "--as", "dan", "--home", stocked)
     refused = say(*show)
@@ -385,7 +380,7 @@ def test_changed_rules_are_refused_until_two_of_the_old_ones_sign(stocked, opene
 def test_rules_cannot_be_taken_out_of_the_settings(home, opened):
     house = opened(guard(home, "ada", "bob"))
     asked(house)
-    write(home, approvals=ApprovalSettings())
+    configure(home, approvals=ApprovalSettings())
     bare = opened(home)
     with pytest.raises(Unapproved, match="change the rules for two"):
         bare.approvals.require(*EXPORT)
@@ -401,7 +396,7 @@ def test_rules_cannot_be_taken_out_of_the_settings(home, opened):
 
 def test_the_witnesses_policy_is_one_of_the_rules(home, opened):
     (home / "policy").write_text("quorum none\n")
-    write(home, ledger=LedgerSettings(policy="policy"))
+    configure(home, ledger=LedgerSettings(policy="policy"))
     house = opened(guard(home, "ada", "bob"))
     assert house.ledger.size == 0
     (home / "policy").write_text("# nobody\nquorum none\n")

@@ -102,9 +102,9 @@ def test_an_end_that_was_cut_off_is_found_as_far_as_it_was_committed_to(house):
 
 def test_a_log_that_was_made_anew_is_found_though_its_chain_holds(house, say):
     access_log.verify(made_anew(house))
-    said = say("access", "log", "--verify", "--home", house.home)
-    assert said.code == 1
-    assert f"Entry 3 of the access log is not the one that the set statement of {MONTH} commits to" in said.sentence
+    say("access", "log", "--verify", "--home", house.home).refuses(
+        1, f"Entry 3 of the access log is not the one that the set statement of {MONTH} commits to"
+    )
 
 
 def test_a_substituted_opening_is_found_too(house):

@@ -55,7 +55,6 @@ class Given:
     options: Sequence[object] = ()
 
     def words(self) -> list[str]:
-        """Return the words of a command line."""
         words: list[object] = [self.release, "--json", *self.options]
         for key in self.keys:
             words += ["--key", key]
@@ -66,15 +65,12 @@ class Given:
         return [str(word) for word in words]
 
     def as_json(self) -> str:
-        """Write it for the page."""
         names = ("release", "keys", "previous", "consistency", "evidence")
         return json.dumps({name: getattr(self, name) for name in names}, default=str)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """An exit code, and the report if there is one."""
-
     code: int
     report: Mapping[str, Any] | None
 
@@ -147,12 +143,10 @@ def agreed(say: Say, file: Ask, page: Ask) -> Ask:
 
 @pytest.fixture
 def month(tmp_path: Path) -> Month:
-    """Return a month that has not begun."""
     return Month(tmp_path)
 
 
 def written(folder: Path, name: str, data: str | bytes) -> Path:
-    """Write a file that an auditor is given."""
     folder.mkdir(exist_ok=True)
     (folder / name).write_bytes(data.encode() if isinstance(data, str) else data)
     return folder / name
@@ -317,10 +311,8 @@ def test_strangers_under_a_head_are_named_alike_and_visibly(agreed, name, tmp_pa
     release = Path(shutil.copytree(VECTORS / "good" / RELEASE, tmp_path / RELEASE))
     with (release / "log" / "checkpoint").open("ab") as head:
         head.write(f"\u2014 {name} AAAAAAA=\n".encode())
-    assert (
-        f"signatures by {json.dumps(name)} were"
-        in agreed(Given(release, [key_file("good")])).report["steps"][1]["proved"]
-    )
+    proved = agreed(Given(release, [key_file("good")])).report["steps"][1]["proved"]
+    assert f"signatures by {json.dumps(name)} were" in proved
 
 
 def _added(*names: str) -> Callable[[Path], object]:
@@ -339,10 +331,7 @@ ODD_FILES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     "of a prototype": (_added("constructor", "log/constructor"), "file.listed"),
     "a head of another size": (_added("log/checkpoints/7"), "checkpoint.root"),
     "a head of a padded size": (_added("log/checkpoints/011"), "checkpoint.root"),
-    "heads of odd names": (
-        _added("log/checkpoints/\uffff\uffff\uffff", "log/checkpoints/\U0001f600x"),
-        "checkpoint.root",
-    ),
+    "heads of odd names": (_added("log/checkpoints/\uffff\uffff", "log/checkpoints/\U0001f600x"), "checkpoint.root"),
     "a head in a folder": (_added("log/checkpoints/11x/11"), "checkpoint.root"),
 }
 
@@ -390,7 +379,6 @@ class Kept:
     folder: Path
 
     def at(self, size: int) -> Path:
-        """Return the head of a size."""
         return self.month.folder / "log" / "checkpoints" / str(size)
 
     def proof(self, old: int, new: int, leaves: Sequence[bytes] | None = None) -> Path:
@@ -416,7 +404,7 @@ def step_of(outcome: Outcome, name: str) -> Mapping[str, Any]:
 
 def test_a_checkpoint_that_is_older_or_the_same_is_extended(agreed, kept):
     sizes = sorted(int(path.name) for path in (kept.month.folder / "log" / "checkpoints").iterdir())
-    head = json.loads(json.dumps(int((kept.given.release / "log" / "checkpoint").read_text().split("\n")[1])))
+    head = int((kept.given.release / "log" / "checkpoint").read_text().split("\n")[1])
     assert (min(sizes) < head, max(sizes) > head) == (True, True)
     for size in (size for size in sizes if size <= head):
         outcome = agreed(replace(kept.given, previous=kept.at(size)))
@@ -438,8 +426,7 @@ def test_a_newer_checkpoint_is_a_doubt_that_a_consistency_proof_resolves(agreed,
     fetched = say("audit", *doubted.words(), "--log", log).data
     assert fetched == proved.report, "the command makes the proof from the log's tiles"
     (log / "checkpoint").write_bytes(kept.at(16).read_bytes())
-    cut = say("audit", *doubted.words(), "--log", log)
-    assert (cut.code, "has 16 leaves, and the checkpoint that was kept has" in cut.sentence) == (1, True)
+    say("audit", *doubted.words(), "--log", log).refuses(1, "has 16 leaves, and the checkpoint that was kept has")
 
 
 def test_a_shortened_or_another_log_does_not_pass_with_any_proof(agreed, kept, month, tmp_path):
@@ -543,10 +530,8 @@ def test_evidence_holds_wherever_it_lies(agreed, accused):
     assert step_of(agreed(given), "evidence")["state"] == "not asked"
     outcome = agreed(replace(given, evidence=[written(folder, "accusation.json", line * 2)]))
     assert (outcome.code, outcome.report["answer"], step_of(outcome, "evidence")["state"]) == (0, "yes", "proved")
-    assert (
-        "the evidence holds (documents: 2). line 1 of accusation.json: run 1 is one of agent-1"
-        in step_of(outcome, "evidence")["proved"]
-    )
+    words = "the evidence holds (documents: 2). line 1 of accusation.json: run 1 is one of agent-1"
+    assert words in step_of(outcome, "evidence")["proved"]
 
 
 @pytest.mark.parametrize("is_forged", [False, True])

@@ -28,8 +28,7 @@ from vault.errors import Refused as Unsigned
 from vault.ledger.audit import verify
 
 from ..children import Child, Gate
-from ..conftest import copy_of
-from ..leaves import committed
+from ..conftest import committed, copy_of
 
 pytestmark = pytest.mark.slow
 
@@ -248,29 +247,19 @@ def test_a_home_is_restored_into_nothing_or_an_empty_folder(live, copy_of_live, 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "home", "new"]
 
 
-def test_rows_in_a_file_of_their_own_replace_nothing(live, tmp_path, opened):
-    settings = live / "quarterturn.toml"
-    settings.write_text(settings.read_text().replace("sqlite:///quarterturn.db", f"sqlite:///{tmp_path}/rows.db"))
-    (live / "quarterturn.db").rename(tmp_path / "rows.db")
-    opened(live).backups.write(tmp_path / "copy", with_keys=False)
-    head = live / "head" / "signed"
-    with pytest.raises(Refused, match="there is a database at"):
-        restore(tmp_path / "copy", tmp_path / "new", head, None)
-    restore(tmp_path / "copy", tmp_path / "new", head, f"sqlite:///{tmp_path}/other.db")
-    assert (tmp_path / "other.db").stat().st_size == (tmp_path / "copy" / "rows.db").stat().st_size
-
-
-def test_rows_outside_of_the_home_replace_nothing_however_their_path_is_written(live, tmp_path, opened):
+@pytest.mark.parametrize("path", ["{}/rows.db", "../rows.db"], ids=["whole", "from the home"])
+def test_rows_outside_of_the_home_replace_nothing_however_their_path_is_written(live, tmp_path, opened, path):
     """`home/../rows.db` begins with the home and lies beside it."""
-    settings = live / "quarterturn.toml"
-    settings.write_text(settings.read_text().replace("sqlite:///quarterturn.db", "sqlite:///../rows.db"))
+    settings, head = live / "quarterturn.toml", live / "head" / "signed"
+    settings.write_text(settings.read_text().replace("quarterturn.db", path.format(tmp_path)))
     (live / "quarterturn.db").rename(tmp_path / "rows.db")
     opened(live).backups.write(tmp_path / "copy", with_keys=False)
     before = (tmp_path / "rows.db").read_bytes()
     with pytest.raises(Refused, match="there is a database at"):
-        restore(tmp_path / "copy", tmp_path / "new", live / "head" / "signed", None)
-    assert (tmp_path / "rows.db").read_bytes() == before
-    assert not (tmp_path / "new").exists()
+        restore(tmp_path / "copy", tmp_path / "new", head, None)
+    assert ((tmp_path / "rows.db").read_bytes(), (tmp_path / "new").exists()) == (before, False)
+    restore(tmp_path / "copy", tmp_path / "new", head, f"sqlite:///{tmp_path}/other.db")
+    assert (tmp_path / "other.db").stat().st_size == (tmp_path / "copy" / "rows.db").stat().st_size
 
 
 def test_the_newest_head_is_asked_for(live, copy_of_live, tmp_path, opened):
@@ -299,17 +288,14 @@ def test_a_copy_that_is_older_than_the_signed_head_signs_nothing_and_says_what_t
     assert report.signs is False
     assert any("It can be read, and signs nothing. Restore a newer backup" in line for line in restored_lines(report))
     new = with_keys(live, tmp_path / "new")
-    if elsewhere:
-        monkeypatch.setitem(os.environ, "QUARTERTURN_DATABASE", elsewhere)
-    refused = say("turn", "run", "--month", "2026-12", "--early", "--home", new)
-    assert refused.code == 8, refused.err
-    assert "put back from an older backup. Put the newest copy of the log back" in refused.sentence
-    shutil.copytree(live / "public" / "log", new / "public" / "log", dirs_exist_ok=True)
-    if elsewhere:
-        monkeypatch.setitem(os.environ, "QUARTERTURN_DATABASE", elsewhere)
-    refused = say("turn", "run", "--month", "2026-12", "--early", "--home", new)
-    assert refused.code == 8
-    assert "Use the newest database; nothing can be promised from an older one" in refused.sentence
+    for sentence in (
+        "put back from an older backup. Put the newest copy of the log back",
+        "Use the newest database; nothing can be promised from an older one",
+    ):
+        if elsewhere:
+            monkeypatch.setitem(os.environ, "QUARTERTURN_DATABASE", elsewhere)
+        say("turn", "run", "--month", "2026-12", "--early", "--home", new).refuses(8, sentence)
+        shutil.copytree(live / "public" / "log", new / "public" / "log", dirs_exist_ok=True)
     (tmp_path / "before").write_text(before)
     opened(live).backups.write(tmp_path / "newer", with_keys=False)
     with pytest.raises(Refused, match="name the newest head there is"):
