@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -34,7 +35,7 @@ from verifiers.language.verdict import Evidence, Verdict
 
 from ...patience import PATIENCE
 from .. import invented_runs
-from ..conftest import made_once
+from ..conftest import copy_of, made_once
 
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 QUARTERTURN = Path(sys.prefix) / "bin" / "quarterturn"
@@ -117,7 +118,6 @@ def draw_dev_set(file: Path) -> None:
 
 @pytest.fixture
 def site(live: Path, templates: Path) -> Iterator[Site]:
-    """A home with a live set, served."""
     with served(with_dev_set(live, templates)) as site:
         yield site
 
@@ -170,9 +170,23 @@ def turned_from(live: Path, templates: Path) -> Path:
 
 @pytest.fixture
 def turned(live: Path, templates: Path) -> Iterator[Site]:
-    """A home with a release, served."""
     with served(turned_from(live, templates)) as site:
         yield site
+
+
+@pytest.fixture(scope="module")
+def published(templates: Path, memory: Path) -> Iterator[Site]:
+    """Serve a home with a release that the tests of a module only read, so that one is enough for all of them."""
+    with served_release(templates, memory) as site:
+        yield site
+
+
+@contextmanager
+def served_release(templates: Path, memory: Path, **how: Any) -> Iterator[Site]:
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        live = copy_of(templates, "live", Path(folder) / "home", tasks=5, live=True)
+        with served(turned_from(live, templates), **how) as site:
+            yield site
 
 
 @pytest.fixture

@@ -79,10 +79,8 @@ def test_a_bad_token_is_nobody(site, problem):
 def test_revoked_expired_and_unknown_tokens_get_the_same_answer(site, problem):
     gone = site.house.accounts.create("gone", "submitter")
     site.house.accounts.revoke(gone[1].id)
-    said = [
-        site.get("/quota", headers={"authorization": f"Bearer {token}"})
-        for token in (gone[0], "qt_" + "a" * 36, gone[0][:-1] + "x")
-    ]
+    tokens = (gone[0], "qt_" + "a" * 36, gone[0][:-1] + "x")
+    said = [site.get("/quota", headers={"authorization": f"Bearer {token}"}) for token in tokens]
     assert len({one.content for one in said}) == 1
     assert problem(said[0]) == "unauthenticated"
 

@@ -16,6 +16,7 @@ from quarterturn.submissions.store.requests import SubmissionRequest
 from sandbox.remote_document import InvalidAnswer, read_document
 
 from ..guides import ROOT, blocks, commands
+from ..invented_runs import submitted
 from ..loopback import serving
 from .conftest import play
 
@@ -50,6 +51,14 @@ def service(live, request, monkeypatch):
 
 
 @pytest.fixture
+def client(service):
+    """Give a client of the service, with ada's token; one that pauses is made after `steps`."""
+    url, _, token = service
+    with Client(url, token) as client:
+        yield client
+
+
+@pytest.fixture
 def steps(service, monkeypatch):
     """Give a list of what happens at the service, one thing in each pause of a client."""
     todo, pauses = [], []
@@ -60,8 +69,7 @@ def steps(service, monkeypatch):
             todo.insert(0, step)
 
     monkeypatch.setattr("quarterturn.client.transport.time", SimpleNamespace(sleep=pause))
-    todo_and_pauses = (todo, pauses)
-    yield todo_and_pauses
+    yield (todo, pauses)
     assert not todo
 
 
@@ -76,68 +84,55 @@ def end(house, code=None, trace=None):
     return None
 
 
-def test_a_submission_is_typed_and_waited_for(service, steps):
-    url, house, token = service
-    todo, pauses = steps
-    claims = []
-    todo += [lambda: None, lambda: claims.append(house.queue.claim("w")), lambda: house.queue.finish(claims[0], None)]
-    seen = []
-    with Client(url, token) as client:
-        made = client.submit(image="ada/agent:1")
-        assert (made.state, made.set, made.place, made.ended) == ("queued", "dev", 0, False)
-        ended = client.wait(made.id, on_change=lambda now: seen.append(now.state))
-        assert client.submissions().submissions == (ended,)
-        assert client.quotas()["dev"]["used"] == 1
+def test_a_submission_is_typed_and_waited_for(service, steps, client):
+    queue, (todo, pauses) = service[1].queue, steps
+    seen, claims = [], []
+    todo += [lambda: None, lambda: claims.append(queue.claim("w")), lambda: queue.finish(claims[0], None)]
+    made = client.submit(image="ada/agent:1")
+    assert (made.state, made.set, made.place, made.ended) == ("queued", "dev", 0, False)
+    ended = client.wait(made.id, on_change=lambda now: seen.append(now.state))
+    assert client.submissions().submissions == (ended,)
+    assert client.quotas()["dev"]["used"] == 1
     assert seen == ["queued", "running", "done"], "each state once"
     assert pauses == [clients.connection.PAUSE] * 3
 
 
-def test_a_check_and_a_cancelled_one(service):
-    url, _, token = service
-    with Client(url, token) as client:
-        made = client.submit(image="ada/agent:1", set="check")
-        assert made.set == "check"
-        assert client.cancel(made.id).state == "cancelled"
+def test_a_check_and_a_cancelled_one(client):
+    made = client.submit(image="ada/agent:1", set="check")
+    assert made.set == "check"
+    assert client.cancel(made.id).state == "cancelled"
+    with pytest.raises(ApiError) as raised:
+        client.cancel(made.id)
+    problem = raised.value.problem
+    assert (problem.state, problem.status, raised.value.kind) == ("cancelled", 409, "not-allowed")
+
+
+def test_one_key_submits_once(client):
+    made = [client.submit(image="ada/agent:1", idempotency_key="k").id for _ in range(2)]
+    assert made[0] == made[1] != client.submit(image="ada/agent:1").id
+
+
+def test_pages_follow_their_cursor_and_have_no_gap(client):
+    made = [client.submit(image="ada/agent:1").id for _ in range(5)]
+    page = client.submissions(limit=2)
+    found = [*page.submissions]
+    while page.next and len(found) < len(made):
+        page = client.submissions(limit=2, cursor=page.next)
+        found += page.submissions
+    assert ([one.id for one in found], page.next) == (made[::-1], None)
+
+
+def test_a_refusal_carries_its_problem(client):
+    for how, code, kind in (
+        ({"image": "a b"}, "invalid", "malformed"),
+        ({"image": "bob/agent:1"}, "not-yours", "refused"),
+        ({"image": "ada/agent:1", "model": "gpt"}, "invalid", "malformed"),
+    ):
         with pytest.raises(ApiError) as raised:
-            client.cancel(made.id)
-    assert (raised.value.problem.state, raised.value.problem.status, raised.value.kind) == (
-        "cancelled",
-        409,
-        "not-allowed",
-    )
-
-
-def test_one_key_submits_once(service):
-    url, _, token = service
-    with Client(url, token) as client:
-        made = [client.submit(image="ada/agent:1", idempotency_key="k").id for _ in range(2)]
-        other = client.submit(image="ada/agent:1").id
-    assert made[0] == made[1] != other
-
-
-def test_pages_follow_their_cursor(service):
-    url, _, token = service
-    with Client(url, token) as client:
-        made = [client.submit(image="ada/agent:1").id for _ in range(3)]
-        page = client.submissions(limit=2)
-        rest = client.submissions(limit=2, cursor=page.next)
-    assert [one.id for one in (*page.submissions, *rest.submissions)] == made[::-1]
-    assert rest.next is None
-
-
-def test_a_refusal_carries_its_problem(service):
-    url, _, token = service
-    with Client(url, token) as client:
-        for how, code, kind in (
-            ({"image": "a b"}, "invalid", "malformed"),
-            ({"image": "bob/agent:1"}, "not-yours", "refused"),
-            ({"image": "ada/agent:1", "model": "gpt"}, "invalid", "malformed"),
-        ):
-            with pytest.raises(ApiError) as raised:
-                client.submit(**how)
-            problem = raised.value.problem
-            assert (problem.code, raised.value.kind) == (code, kind)
-            assert problem.expected in str(raised.value)
+            client.submit(**how)
+        problem = raised.value.problem
+        assert (problem.code, raised.value.kind) == (code, kind)
+        assert problem.expected in str(raised.value)
 
 
 def test_a_token_goes_nowhere_in_the_clear_and_into_no_error():
@@ -252,10 +247,7 @@ def test_a_submission_that_failed_is_a_no(service, steps, say):
 
 def test_a_private_score_is_the_rate_that_is_ranked(service, say):
     _, house, _ = service
-    made, _ = house.submissions.take("ada", SubmissionRequest("private", image="ada/agent:1"), month="2026-12")
-    claim = house.queue.claim("w")
-    house.queue.opened(claim, play(house, 12))
-    house.queue.finish(claim, None)
+    made, _ = submitted(house, "ada", play(house, 12))
     said = say("submissions", "--json")
     (shown,) = said.data
     figures = shown["figures"]["sealed"]["success_rate"]
@@ -302,19 +294,18 @@ def test_a_service_that_does_not_answer_is_unavailable(say, monkeypatch):
     assert (said.code, said.sentence) == (6, f"quarterturn: {url} does not answer (ConnectError): {step}")
 
 
-def test_an_agent_is_named_and_every_refusal_says_why(service, say, monkeypatch):
-    url, house, token = service
+def test_an_agent_is_named_and_every_refusal_says_why(service, client, say, monkeypatch):
+    _, house, token = service
 
     def verb(*words):
         monkeypatch.setenv("QUARTERTURN_TOKEN", token)  # a command takes it out of the environment
         return say("display-name", *words)
 
-    with Client(url, token) as client:
-        assert client.agents() == ()
-        client.submit(image="ada/agent:1")
-        named = client.choose_display_name("agent", "Falcon")
-        assert (named.agent, named.display_name, named.removed) == ("agent", "Falcon", None)
-        assert client.agents() == (named,)
+    assert client.agents() == ()
+    client.submit(image="ada/agent:1")
+    named = client.choose_display_name("agent", "Falcon")
+    assert (named.agent, named.display_name, named.removed) == ("agent", "Falcon", None)
+    assert client.agents() == (named,)
     house.accounts.create("bob", "submitter")
     for agent, name, code, words in (
         ("agent", "bob", 4, "taken"),
@@ -328,8 +319,7 @@ def test_an_agent_is_named_and_every_refusal_says_why(service, say, monkeypatch)
     assert verb("list").out == "agent: no display name; the operator removed the name Falcon\n"
     assert verb("set", "agent", "Heron", "--json").data["display_name"] == "Heron"
     assert verb("remove", "agent").out == "agent: no display name\n"
-    with Client(url, token) as client:
-        assert client.give_up_display_name("agent").display_name is None
+    assert client.give_up_display_name("agent").display_name is None
 
 
 @pytest.mark.box
@@ -354,8 +344,6 @@ def test_the_guide_to_submitting_works_line_by_line(service, steps, say, monkeyp
     assert said.out == "agent: Falcon 7B\n"
     (program,) = blocks(GUIDE, "python")
     printed = []
-    exec(
-        program.replace("https://bench.example.org", url),
-        {"token": token, "print": lambda *words: printed.append(words)},
-    )
+    names = {"token": token, "print": lambda *words: printed.append(words)}
+    exec(program.replace("https://bench.example.org", url), names)
     assert printed[-1][0] == "done"

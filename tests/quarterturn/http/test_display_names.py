@@ -115,9 +115,8 @@ def test_an_agent_that_the_caller_has_not_submitted_has_the_same_answer_as_none(
     assert (theirs.status_code, theirs.content) == (none.status_code, none.content)
     assert problem(theirs) == "not-found"
     assert named.ask("DELETE", "/display-names/other", "ada").status_code == 404
-    assert named.get("/display-names", "ada").json()["agents"] == [
-        {"agent": "agent", "display_name": None, "removed": None}
-    ]
+    agents = named.get("/display-names", "ada").json()["agents"]
+    assert agents == [{"agent": "agent", "display_name": None, "removed": None}]
 
 
 def test_a_maintainer_removes_a_name_for_good_and_that_is_logged(named, problem, caplog):

@@ -114,10 +114,8 @@ def test_two_hosted_endpoints_are_run_at_once_and_are_on_the_leaderboard(playabl
             ends = {who: ended(site, name, who) for who, name in names.items()}
         assert [(one["state"], one["failure"]) for one in ends.values()] == [("done", None)] * 2
         lines = [leaderboard(site)[one["run"]] for one in ends.values()]
-        leaves = {
-            leaf: [site.house.ledger.index_of(f"{leaf}/{one['run']}") for one in ends.values()]
-            for leaf in ("run-open", "score")
-        }
+        index_of, runs = site.house.ledger.index_of, [one["run"] for one in ends.values()]
+        leaves = {leaf: [index_of(f"{leaf}/{run}") for run in runs] for leaf in ("run-open", "score")}
     assert {line["track"] for line in lines} == {"endpoint"}
     assert {line["whole"]["attempted"] for line in lines} == {2}, "what reads tasks is served the sunset cohort alone"
     assert len(heard.requests) >= 6

@@ -51,10 +51,8 @@ def test_all_watchers_learn_of_a_change_by_one_query():
         watchers = Watchers(rows)
         with ExitStack() as stack:
             names = ["a", "a", "b"]
-            heard = [
-                stack.enter_context(watchers.watching(name, f"account-{place}", look(name)))
-                for place, name in enumerate(names)
-            ]
+            watched = [watchers.watching(name, f"account-{place}", look(name)) for place, name in enumerate(names)]
+            heard = [stack.enter_context(one) for one in watched]
             await found(lambda: {"a", "b"} in rows.asked)
             assert [queue.empty() for queue in heard] == [True] * 3, "nothing has changed"
             rows.state = "done"
@@ -128,9 +126,8 @@ def test_an_account_watches_a_few_at_a_time(site, problem):
                 pass
             stack.enter_context(watchers.watching(name, "bob", look(name)))
             addresses = [f"/submissions/{name}/events", f"/submission/{name}/events"]
-            return [
-                await asyncio.to_thread(site.get, address, token) for address in addresses for token in (ada, "second")
-            ]
+            asked = [(address, token) for address in addresses for token in (ada, "second")]
+            return [await asyncio.to_thread(site.get, *one) for one in asked]
 
     for said in asyncio.run(crowd()):
         assert (problem(said), said.headers["retry-after"]) == ("rate", "15")

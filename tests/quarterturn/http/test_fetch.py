@@ -43,7 +43,6 @@ def service(live, templates, request):
 
 @pytest.fixture
 def in_tmp_path(tmp_path, monkeypatch):
-    """Give a folder, which commands are run in."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -108,31 +107,24 @@ def test_what_cannot_be_fetched_is_one_sentence(service, say, in_tmp_path, words
     code, says = refusal
     Path("a-file").touch()
     before = names(in_tmp_path)
-    said = say("fetch", service[0], *words)
-    assert said.code == code, said.err
-    assert says in said.sentence
+    say("fetch", service[0], *words).refuses(code, says)
     assert names(in_tmp_path) == before
 
 
 @pytest.mark.parametrize("url", ["http://bench.example.org", "ftp://127.0.0.1", "bench.example.org", "https://a:b@c"])
 def test_an_address_is_https_or_this_machine(say, url):
-    said = say("fetch", url)
-    assert said.code == 2
-    assert "https://NAME" in said.sentence
+    say("fetch", url).refuses(2, "https://NAME")
 
 
 def test_a_service_without_releases_says_so(at_an_address, say, tmp_path):
-    said = say("fetch", at_an_address[0], "--to", tmp_path / "mine")
-    assert said.code == 3
-    assert "no release to download yet" in said.sentence
+    say("fetch", at_an_address[0], "--to", tmp_path / "mine").refuses(3, "no release to download yet")
 
 
 def test_nobody_answers(say, tmp_path):
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))  # and nobody listens
-        said = say("fetch", f"http://127.0.0.1:{bound.getsockname()[1]}", "--to", tmp_path / "mine")
-    assert said.code == 6
-    assert "does not answer" in said.sentence
+        url = f"http://127.0.0.1:{bound.getsockname()[1]}"
+        say("fetch", url, "--to", tmp_path / "mine").refuses(6, "does not answer")
 
 
 def test_another_folder_in_its_place_is_left_alone(service, say, tmp_path):
@@ -140,27 +132,20 @@ def test_another_folder_in_its_place_is_left_alone(service, say, tmp_path):
     assert say("fetch", url, "--to", tmp_path).code == 0
     readme = tmp_path / RELEASE / "README.md"
     readme.write_text(readme.read_text() + "\n")
-    said = say("fetch", url, "--to", tmp_path)
-    assert said.code == 8
-    assert "holds something other than the service lists; move it away" in said.sentence
+    say("fetch", url, "--to", tmp_path).refuses(8, "holds something other than the service lists; move it away")
 
 
 def test_two_do_not_fetch_into_one_folder(service, say, tmp_path, monkeypatch):
     monkeypatch.setattr(release_download, "_PATIENCE", 0.0)
     with locked(tmp_path, 0.0, "a test", folder=True):
-        said = say("fetch", service[0], "--to", tmp_path)
-    assert said.code == 6
-    assert "the lock for downloading releases" in said.sentence
-
-
-def part_of(folder: Path, digest: str) -> Path:
-    return folder / f"{OLD}.tar.{digest[:16]}.part"
+        say("fetch", service[0], "--to", tmp_path).refuses(6, "the lock for downloading releases")
 
 
 class FakeService:
     """A service that lists and sends what a test wants, byte by byte; it notes the ranges that were asked for."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, mine: Path) -> None:
+        self.mine = mine
         self.answers_ranges, self.extra, self.in_pieces = True, b"", False
         self.ranges: list[str | None] = []
         self.offer(OLD, data)
@@ -168,6 +153,19 @@ class FakeService:
     def offer(self, release: str, data: bytes) -> None:
         self.data, self.listed = data, ReleaseArchive(release, len(data), hashlib.sha256(data).hexdigest())
         self.etag, self.most = f'"{self.listed.sha256}"', len(data)
+
+    def part_of(self, digest: str) -> Path:
+        return self.mine / f"{OLD}.tar.{digest[:16]}.part"
+
+    @property
+    def part(self) -> Path:
+        """The file with what was fetched so far."""
+        return self.part_of(self.listed.sha256)
+
+    def keep(self, data: bytes) -> None:
+        """Write what an earlier command fetched."""
+        self.mine.mkdir()
+        self.part.write_bytes(data)
 
     def listing(self) -> bytes:
         item = {"bytes": self.listed.bytes, "sha256": self.listed.sha256, "url": "http://127.0.0.1:1/elsewhere"}
@@ -200,126 +198,102 @@ class FakeService:
 
 
 @pytest.fixture
-def fake(tmp_path):
-    """Give a service whose release is a copy of the example, and its address."""
+def fake(tmp_path, say):
+    """Give a service whose release is a copy of the example, with a function that fetches it."""
     folder = tmp_path / "source" / OLD
     shutil.copytree(EXAMPLE / OLD, folder)
-    made = FakeService(b"".join(archive(folder)))
-    with serving(lambda request: made.answer(request)) as url:  # noqa: PLW0108 - a test may set another answer
-        yield made, url, tmp_path / "mine"
+    made = FakeService(b"".join(archive(folder)), tmp_path / "mine")
+    with serving(lambda request: made.answer(request)) as made.url:  # noqa: PLW0108 - a test may set another answer
+        made.fetch = lambda *words: say("fetch", made.url, "--to", made.mine, *words)
+        yield made
 
 
-def test_a_download_that_breaks_off_goes_on(fake, say):
-    service, url, mine = fake
-    service.most = 50_000
-    assert say("fetch", url, "--to", mine).code == 0  # 163,840 bytes in four tries
-    assert service.ranges == [None, "bytes=50000-", "bytes=100000-", "bytes=150000-"]
-    assert names(mine) == [OLD]
+def test_a_download_that_breaks_off_goes_on(fake):
+    fake.most = 50_000
+    assert fake.fetch().code == 0  # 163,840 bytes in four tries
+    assert fake.ranges == [None, "bytes=50000-", "bytes=100000-", "bytes=150000-"]
+    assert names(fake.mine) == [OLD]
 
 
-def test_the_next_command_goes_on_from_the_part_of_the_one_before(fake, say):
-    service, url, mine = fake
-    service.most = 30_000
-    said = say("fetch", url, "--to", mine)
-    assert said.code == 6
-    assert f"120000 of {len(service.data)} bytes are kept in {mine}" in said.sentence
-    part = part_of(mine, service.listed.sha256)
-    assert names(mine) == [part.name]
-    assert part.read_bytes() == service.data[:120_000]
-    service.most, service.ranges = len(service.data), []
-    assert say("fetch", url, "--to", mine).code == 0
-    assert service.ranges == ["bytes=120000-"]
-    assert archive_digest(mine / OLD) == service.listed.sha256
-    assert names(mine) == [OLD]
+def test_the_next_command_goes_on_from_the_part_of_the_one_before(fake):
+    fake.most = 30_000
+    fake.fetch().refuses(6, f"120000 of {len(fake.data)} bytes are kept in {fake.mine}")
+    assert names(fake.mine) == [fake.part.name]
+    assert fake.part.read_bytes() == fake.data[:120_000]
+    fake.most, fake.ranges = len(fake.data), []
+    assert fake.fetch().code == 0
+    assert fake.ranges == ["bytes=120000-"]
+    assert archive_digest(fake.mine / OLD) == fake.listed.sha256
+    assert names(fake.mine) == [OLD]
 
 
-def test_the_part_of_another_archive_is_not_gone_on_with(fake, say):
-    service, url, mine = fake
-    mine.mkdir()
-    part_of(mine, "0" * 64).write_bytes(b"of another one")
-    (mine / "notes.part").write_bytes(b"not ours")
-    assert say("fetch", url, "--to", mine).code == 0
-    assert service.ranges == [None]
-    assert names(mine) == [OLD, "notes.part"]
+def test_the_part_of_another_archive_is_not_gone_on_with(fake):
+    fake.mine.mkdir()
+    fake.part_of("0" * 64).write_bytes(b"of another one")
+    (fake.mine / "notes.part").write_bytes(b"not ours")
+    assert fake.fetch().code == 0
+    assert fake.ranges == [None]
+    assert names(fake.mine) == [OLD, "notes.part"]
 
 
 @pytest.mark.parametrize("answers_ranges", [True, False])
-def test_a_part_that_does_not_fit_is_fetched_anew(fake, say, answers_ranges):
-    service, url, mine = fake
-    service.answers_ranges = answers_ranges
-    mine.mkdir()
-    part_of(mine, service.listed.sha256).write_bytes(bytes(1000))
-    assert say("fetch", url, "--to", mine).code == 0
-    assert service.ranges == (["bytes=1000-", None] if answers_ranges else ["bytes=1000-"])
+def test_a_part_that_does_not_fit_is_fetched_anew(fake, answers_ranges):
+    fake.answers_ranges = answers_ranges
+    fake.keep(bytes(1000))
+    assert fake.fetch().code == 0
+    assert fake.ranges == (["bytes=1000-", None] if answers_ranges else ["bytes=1000-"])
 
 
 @pytest.mark.parametrize("length", [0, 1])
-def test_a_part_that_is_whole_or_too_long_needs_no_luck(fake, say, length):
-    service, url, mine = fake
-    mine.mkdir()
-    part_of(mine, service.listed.sha256).write_bytes(service.data + bytes(length))
-    assert say("fetch", url, "--to", mine).code == 0
-    assert service.ranges == [None] * length
+def test_a_part_that_is_whole_or_too_long_needs_no_luck(fake, length):
+    fake.keep(fake.data + bytes(length))
+    assert fake.fetch().code == 0
+    assert fake.ranges == [None] * length
 
 
-def test_an_archive_that_changed_since_it_was_listed_is_refused(fake, say):
-    service, url, mine = fake
-    other = bytearray(service.data)
+def test_an_archive_that_changed_since_it_was_listed_is_refused(fake):
+    other = bytearray(fake.data)
     other[700] ^= 1
-    service.data, service.etag = bytes(other), '"other"'
-    mine.mkdir()
-    part_of(mine, service.listed.sha256).write_bytes(service.data[:600])
-    said = say("fetch", url, "--to", mine)
-    assert said.code == 1
-    assert f"the service lists {service.listed.sha256}; nothing was unpacked" in said.sentence
-    assert names(mine) == []
+    fake.data, fake.etag = bytes(other), '"other"'
+    fake.keep(fake.data[:600])
+    fake.fetch().refuses(1, f"the service lists {fake.listed.sha256}; nothing was unpacked")
+    assert names(fake.mine) == []
 
 
-def test_the_release_of_another_month_is_refused(fake, say, tmp_path):
-    service, url, mine = fake
+def test_the_release_of_another_month_is_refused(fake, tmp_path):
     shutil.copytree(tmp_path / "source" / OLD, tmp_path / "source" / RELEASE)
-    service.offer(RELEASE, b"".join(archive(tmp_path / "source" / RELEASE)))
-    for code in (1, 1):
-        said = say("fetch", url, "--to", mine, "--key", EXAMPLE / "log.vkey")
-        assert said.code == code
-        assert f"offers as {RELEASE} is the release of another month" in said.sentence
-        assert names(mine) == []
-    shutil.copytree(tmp_path / "source" / RELEASE, mine / RELEASE)
-    assert say("fetch", url, "--to", mine).code == 1
+    fake.offer(RELEASE, b"".join(archive(tmp_path / "source" / RELEASE)))
+    for _ in range(2):
+        fake.fetch("--key", EXAMPLE / "log.vkey").refuses(1, f"offers as {RELEASE} is the release of another month")
+        assert names(fake.mine) == []
+    shutil.copytree(tmp_path / "source" / RELEASE, fake.mine / RELEASE)
+    assert fake.fetch().code == 1
 
 
 @pytest.mark.parametrize("manifest", [None, b"", b"[]", b"{", b'{"month":["2025-12"]}'])
-def test_a_release_without_a_manifest_is_refused(fake, say, tmp_path, manifest):
-    service, url, mine = fake
+def test_a_release_without_a_manifest_is_refused(fake, tmp_path, manifest):
     path = tmp_path / "source" / OLD / "manifest.json"
     if manifest is None:
         path.unlink()
     else:
         path.write_bytes(manifest)
-    service.offer(OLD, b"".join(archive(path.parent)))
-    said = say("fetch", url, "--to", mine)
-    assert said.code in (1, 2), said.err
-    assert names(mine) == []
+    fake.offer(OLD, b"".join(archive(path.parent)))
+    assert fake.fetch().code in (1, 2)
+    assert names(fake.mine) == []
 
 
 @pytest.mark.parametrize("in_pieces", [True, False])
-def test_more_bytes_than_are_listed_are_not_written(fake, say, in_pieces):
-    service, url, mine = fake
-    service.extra, service.most, service.in_pieces = b"x" * 10_000_000, 20_000_000, in_pieces
-    said = say("fetch", url, "--to", mine)
-    assert said.code == 6
-    assert f"longer than the {service.listed.bytes} bytes listed" in said.sentence
-    assert names(mine) == []
+def test_more_bytes_than_are_listed_are_not_written(fake, in_pieces):
+    fake.extra, fake.most, fake.in_pieces = b"x" * 10_000_000, 20_000_000, in_pieces
+    fake.fetch().refuses(6, f"longer than the {fake.listed.bytes} bytes listed")
+    assert names(fake.mine) == []
 
 
-def test_an_archive_that_is_none_writes_nothing_outside_of_the_folder(fake, say, tmp_path):
-    service, url, mine = fake
-    hostile = service.data.replace(f"{OLD}/README.md".encode(), f"{OLD}/../../x".encode(), 1)
-    service.offer(OLD, hostile)
-    said = say("fetch", url, "--to", mine)
-    assert said.code == 2
-    assert "a header that no archive of a release has" in said.sentence
-    assert names(mine) == [part_of(mine, service.listed.sha256).name]
+def test_an_archive_that_is_none_writes_nothing_outside_of_the_folder(fake, tmp_path):
+    hostile = fake.data.replace(f"{OLD}/README.md".encode(), f"{OLD}/../../x".encode(), 1)
+    fake.offer(OLD, hostile)
+    fake.fetch().refuses(2, "a header that no archive of a release has")
+    assert names(fake.mine) == [fake.part.name]
     assert names(tmp_path) == ["mine", "source"]
 
 
@@ -328,24 +302,16 @@ def test_an_archive_that_is_none_writes_nothing_outside_of_the_folder(fake, say,
     [
         {"release": "../../Historical-2025-12"},
         {"release": "Historical-2026-12\n"},
-        {"bytes": 0},
-        {"bytes": -1},
-        {"bytes": "many"},
-        {"bytes": (2 << 30) + 1},
+        *({"bytes": odd} for odd in (0, -1, "many", (2 << 30) + 1, 1e3, True)),
         {"sha256": "../" * 21 + "x"},
         {"sha256": None},
-        {"bytes": 1e3},
     ],
 )
-def test_a_list_of_another_form_is_refused(fake, say, change):
-    service, url, mine = fake
-    fields = {name: getattr(service.listed, name) for name in ("release", "bytes", "sha256")}
-    service.listed = ReleaseArchive(**fields | change)
-    said = say("fetch", url, "--to", mine)
-    assert said.code == 6
-    assert "another form than is known here" in said.sentence
-    assert not mine.exists()
-    assert service.ranges == []
+def test_a_list_of_another_form_is_refused(fake, change):
+    fake.listed = replace(fake.listed, **change)
+    says = "archive.bytes must be a valid integer" if change == {"bytes": True} else "another form than is known here"
+    fake.fetch().refuses(6, says)
+    assert (fake.mine.exists(), fake.ranges) == (False, [])
 
 
 @pytest.mark.parametrize(
@@ -359,44 +325,29 @@ def test_a_list_of_another_form_is_refused(fake, say, change):
     ],
     ids=["deep", "deep list", "deep problem", "errors 5", "no list"],
 )
-def test_nonsense_of_a_service_is_one_sentence(fake, say, monkeypatch, answer, says):
-    service, url, mine = fake
-    monkeypatch.setattr(service, "answer", lambda request: request.answer(*answer))
-    said = say("fetch", url, "--to", mine)
-    assert (said.code, mine.exists()) == (6, False), said.err
-    assert re.search(says, said.sentence)
-    assert url in said.sentence
+def test_nonsense_of_a_service_is_one_sentence(fake, monkeypatch, answer, says):
+    monkeypatch.setattr(fake, "answer", lambda request: request.answer(*answer))
+    said = fake.fetch()
+    assert re.search(says, said.refuses(6, fake.url).sentence)
+    assert not fake.mine.exists()
 
 
-def test_true_is_no_length(fake, say):
-    service, url, mine = fake
-    service.listed = replace(service.listed, bytes=True)
-    said = say("fetch", url, "--to", mine)
-    assert said.code == 6
-    assert "$.releases[0].archive.bytes must be a valid integer" in said.sentence
-
-
-def test_a_full_disk_is_one_sentence_and_keeps_the_part(fake, say, monkeypatch):
-    service, url, mine = fake
-
+def test_a_full_disk_is_one_sentence_and_keeps_the_part(fake, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
         patched.setattr(release_download, "unpack", full)
-        said = say("fetch", url, "--to", mine)
-    assert said.code == 6
-    assert f"{mine}: No space left on device; the same command goes on" in said.sentence
-    assert say("fetch", url, "--to", mine).code == 0
-    assert len(service.ranges) == 1
+        fake.fetch().refuses(6, f"{fake.mine}: No space left on device; the same command goes on")
+    assert fake.fetch().code == 0
+    assert len(fake.ranges) == 1
 
 
 def test_the_client_reports_the_size_and_needs_no_token(fake, tmp_path):
-    service, url, _ = fake
     sizes = []
-    with ReleaseClient(url) as client:
+    with ReleaseClient(fake.url) as client:
         (listed,) = client.releases()
         client.download(listed, tmp_path / "part", sizes.append)
-    assert listed == service.listed
+    assert listed == fake.listed
     assert sizes == sorted(sizes)
     assert sizes[-1] == listed.bytes <= releases.MAX_ARCHIVE_BYTES

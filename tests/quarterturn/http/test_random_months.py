@@ -10,23 +10,16 @@ import json
 import shutil
 import threading
 from collections import Counter
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, settings, stateful
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
 from sqlmodel import Session, select
 
+from quarterturn.progress import NullProgress
 from quarterturn.runs import dev_runs, jobs, private_runs
 from quarterturn.runs.dev_runs import DevRun
 from quarterturn.submissions.store.queue import LEASE
@@ -101,17 +94,12 @@ class NoBox(NamedBox):
         return "sha256:" + "0" * 64
 
 
-class Quiet:
-    def progress(self, what, total):
-        return nullcontext(lambda _: None)
-
-
-class Months(RuleBasedStateMachine):
+class Months(stateful.RuleBasedStateMachine):
     """Model of a home and its users, for random sequences of events; `homes` gives each a home of its own."""
 
     homes = None
 
-    @initialize()
+    @stateful.initialize()
     def begin(self):
         self.now, self.turned, self.workers, self.charged = NOW, 0, [], {}
         self.kept = ExitStack()
@@ -129,15 +117,14 @@ class Months(RuleBasedStateMachine):
 
     # -- what may happen ----------------------------------------------------------------------------------------------
 
-    @precondition(lambda self: len(self.waiting()) < MOST_WAITING)
-    @rule(who=who, tasks=st.sampled_from(["private", "private", "private", "dev"]), counts=st.booleans())
+    @stateful.precondition(lambda self: len(self.waiting()) < MOST_WAITING)
+    @stateful.rule(who=who, tasks=st.sampled_from(["private", "private", "private", "dev"]), counts=st.booleans())
     def submit(self, who, tasks, counts):
         self.ask_for(who, tasks, counts=counts and tasks == "private")
 
     def ask_for(self, who, tasks, *, counts):
-        scored = [
-            r for r in self.house.runs.list(month=self.month(), state=RunState.DONE) if OF[r.submitter] == OF[who]
-        ]
+        done = self.house.runs.list(month=self.month(), state=RunState.DONE)
+        scored = [run for run in done if OF[run.submitter] == OF[who]]
         left = MINE - self.used(OF[who]) if tasks == "private" else 1
         made = self.site.post("/submissions", {"image": "a:1", "set": tasks, "counts": counts}, who)
         if not left:
@@ -148,8 +135,8 @@ class Months(RuleBasedStateMachine):
             assert made.status_code == 201
             self.charged[made.json()["id"]] = [who, tasks, self.month(), True]
 
-    @precondition(lambda self: self.house.submissions.unfinished())
-    @rule(data=st.data())
+    @stateful.precondition(lambda self: self.house.submissions.unfinished())
+    @stateful.rule(data=st.data())
     def cancel(self, data):
         name = data.draw(st.sampled_from(sorted(self.charged)))
         before = self.house.submissions.get(name)
@@ -158,13 +145,13 @@ class Months(RuleBasedStateMachine):
         if said.status_code == 200:
             self.charged[name][3] = before.run is not None or (before.tasks == "dev" and before.attempt > 0)
 
-    @precondition(lambda self: self.waiting())
-    @rule()
+    @stateful.precondition(lambda self: self.waiting())
+    @stateful.rule()
     def work(self):
         self.put_to_work(None)
 
-    @precondition(lambda self: self.waiting())
-    @rule(place=st.integers(0, 23))
+    @stateful.precondition(lambda self: self.waiting())
+    @stateful.rule(place=st.integers(0, 23))
     def work_and_stall(self, place):
         self.put_to_work(place)
 
@@ -176,15 +163,15 @@ class Months(RuleBasedStateMachine):
             worker.start()
             assert worker.dead.wait(PATIENCE)
 
-    @precondition(lambda self: any(worker.is_alive() for worker in self.workers))
-    @rule()
+    @stateful.precondition(lambda self: any(worker.is_alive() for worker in self.workers))
+    @stateful.rule()
     def silence(self):
         """Let the leases of all stalled workers end."""
         self.now += LEASE + timedelta(seconds=1)
         self.house.queue.reap()
 
-    @precondition(lambda self: any(worker.is_alive() for worker in self.workers))
-    @rule()
+    @stateful.precondition(lambda self: any(worker.is_alive() for worker in self.workers))
+    @stateful.rule()
     def return_from_the_dead(self):
         """Let a stalled worker continue: what another worker took over stays as it was."""
         worker = next((worker for worker in self.workers if worker.is_alive()), None)
@@ -200,18 +187,18 @@ class Months(RuleBasedStateMachine):
             assert self.house.submissions.get(worker.claim.id) == before
             assert self.results() == results
 
-    @precondition(lambda self: self.turned < TURNS and len(self.workers) > 2 * self.turned + 2)
-    @rule()
+    @stateful.precondition(lambda self: self.turned < TURNS and len(self.workers) > 2 * self.turned + 2)
+    @stateful.rule()
     def turn(self):
         self.now = max(self.now, datetime(2027, 1 + self.turned, 1, 6, tzinfo=NOW.tzinfo))
         month = Month.parse(self.month())
-        self.house.monthly_turns.run(None, Quiet())
+        self.house.monthly_turns.run(None, NullProgress())
         self.turned += 1
         report = audit(self.house.places.releases / month.release, [self.house.places.log_vkey.read_text().strip()])
         assert not report.failed, report.failed
 
-    @precondition(lambda self: self.gone() < MOST_GONE)
-    @rule(
+    @stateful.precondition(lambda self: self.gone() < MOST_GONE)
+    @stateful.rule(
         data=st.data(),
         cohort=st.integers(0, 4),
         cause=st.sampled_from(["leak", "broken"]),
@@ -233,8 +220,8 @@ class Months(RuleBasedStateMachine):
             self.house.withdrawals.withdraw([task], "a reason", **facts, on_step=killed)
             self.house.public_view.update()
 
-    @precondition(lambda self: self.house.runs.list(state=RunState.DONE))
-    @rule(data=st.data(), method=st.sampled_from(["PUT", "PUT", "DELETE"]))
+    @stateful.precondition(lambda self: self.house.runs.list(state=RunState.DONE))
+    @stateful.rule(data=st.data(), method=st.sampled_from(["PUT", "PUT", "DELETE"]))
     def publish_or_withdraw(self, data, method):
         name = data.draw(st.sampled_from(sorted(self.charged)))
         said = self.site.ask(method, f"/runs/{name}/publication", self.charged[name][0])
@@ -242,10 +229,8 @@ class Months(RuleBasedStateMachine):
 
     # -- what must be so ----------------------------------------------------------------------------------------------
 
-    @invariant()
+    @stateful.invariant()
     def no_task_has_two_results_in_a_run_and_no_run_two_ends(self):
-        if not hasattr(self, "site"):
-            return
         assert max(Counter(self.results()).values(), default=1) == 1
         counts = Counter(run for run, _ in self.results())
         for run in self.house.runs.list():
@@ -253,29 +238,23 @@ class Months(RuleBasedStateMachine):
             ends = [self.house.ledger.find(f"{end}/{run.number}") for end in ("score", "abort")]
             assert [end is not None for end in ends] == [run.state is RunState.DONE, run.state is RunState.ABORTED]
 
-    @invariant()
+    @stateful.invariant()
     def no_score_is_shown_that_is_not_in_the_published_log(self):
-        if not hasattr(self, "site"):
-            return
         size = self.house.ledger.published.size
         with Session(self.house.engine) as session:
             kept = {*session.exec(select(ScoreRow.run)).all(), *session.exec(select(DisclosedScore.run)).all()}
         kept |= {line["run"] for line in self.site.get("/leaderboard").json()["lines"]}
         assert all(self.house.ledger.index_of(f"score/{run}") < size for run in kept)
 
-    @invariant()
+    @stateful.invariant()
     def a_broken_task_counts_in_no_figure_and_keeps_its_results(self):
-        if not hasattr(self, "site"):
-            return
         gone = {one.task for one in self.house.withdrawals.uncounted()}
         left = Counter(run for run, task in self.results() if task not in gone)
         for line in self.house.leaderboard.of_month(Month.parse(self.month())):
             assert line.whole.attempted == left[line.run]
 
-    @invariant()
+    @stateful.invariant()
     def quotas_count_what_came_to_something_and_nothing_else(self):
-        if not hasattr(self, "site"):
-            return
         for name, one in self.charged.items():
             found = self.house.submissions.get(name)
             assert found.code in OURS | {None, "cancelled"}, "nothing goes wrong here but what was made to"
@@ -286,18 +265,15 @@ class Months(RuleBasedStateMachine):
             quota = self.site.get("/quota", account).json()["private"]
             assert (quota["used"], quota["left"]) == (self.used(party), MINE - self.used(party))
 
-    @invariant()
+    @stateful.invariant()
     def nothing_public_tells_of_a_task_that_is_not(self):
-        if hasattr(self, "site"):
-            said = [
-                self.site.get(path).text for path in ("/leaderboard", "/rotations", "/findings", "/tasks?limit=200")
-            ]
-            said += [self.site.get(f"/runs/{name}").text for name in self.charged]
-            said += [json.dumps(self.site.get("/submissions", account).json()) for account in OF]
-            secret = [r.id for r in self.house.vault.records() if r.state is not TaskState.PUBLISHED]
-            gone = {one.task for one in self.house.withdrawals.listed()}  # their ids are public, their words are not
-            told = [f"of {name}" if name in gone else name for name in secret]
-            assert not [name for name in told for text in said if name in text]
+        said = [self.site.get(path).text for path in ("/leaderboard", "/rotations", "/findings", "/tasks?limit=200")]
+        said += [self.site.get(f"/runs/{name}").text for name in self.charged]
+        said += [json.dumps(self.site.get("/submissions", account).json()) for account in OF]
+        secret = [r.id for r in self.house.vault.records() if r.state is not TaskState.PUBLISHED]
+        gone = {one.task for one in self.house.withdrawals.listed()}  # their ids are public, their words are not
+        told = [f"of {name}" if name in gone else name for name in secret]
+        assert not [name for name in told for text in said if name in text]
 
     def teardown(self):
         if not hasattr(self, "site"):
@@ -335,9 +311,8 @@ def homes(templates, tmp_path, monkeypatch):
     """Give as many homes as are wanted, with a reserve and with tasks for two turns."""
     monkeypatch.setitem(sets.SETS, "demo", replace(sets.DEMO, reserve=dict.fromkeys(sets.DEMO.per_cohort, 1), text=""))
     monkeypatch.setattr(jobs, "RENEW", 10**6)  # who has stalled gives no sign
-    first = with_dev_set(
-        copy_of(templates, "eventful", tmp_path / "first", tasks=6 + MOST_GONE, live=True, write=telling), templates
-    )
+    first = copy_of(templates, "eventful", tmp_path / "first", tasks=6 + MOST_GONE, live=True, write=telling)
+    with_dev_set(first, templates)
     return (shutil.copytree(first, tmp_path / f"{number}") for number in itertools.count())
 
 
@@ -392,11 +367,8 @@ def test_the_promises_hold_in_months_in_which_every_kind_of_event_happens(machin
         attempts = {record.attempt for record in story.house.runs.list(state=RunState.DONE)}
         assert (codes, attempts) == ({None, "turn"}, {1, 2})
         assert len(story.site.get("/releases").json()["releases"]) == TURNS
-        assert [one.cohort for one in story.house.withdrawals.listed()] == [
-            "cohort-2026-12",
-            "cohort-2027-01",
-            "cohort-2027-03",
-        ]
+        cohorts = [one.cohort for one in story.house.withdrawals.listed()]
+        assert cohorts == ["cohort-2026-12", "cohort-2027-01", "cohort-2027-03"]
     finally:
         story.teardown()
 
@@ -405,15 +377,6 @@ def test_the_promises_hold_in_months_in_which_every_kind_of_event_happens(machin
     "examples", [pytest.param(1, marks=pytest.mark.full), pytest.param(30, marks=pytest.mark.exhaustive)]
 )
 def test_the_promises_hold_in_random_months(machine, examples):
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=16,
-            deadline=None,
-            derandomize=True,
-            database=None,
-            phases=[Phase.generate],
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    alike = {"deadline": None, "derandomize": True, "database": None, "suppress_health_check": list(HealthCheck)}
+    chosen = settings(max_examples=examples, stateful_step_count=16, phases=[Phase.generate], **alike)
+    stateful.run_state_machine_as_test(machine, settings=chosen)

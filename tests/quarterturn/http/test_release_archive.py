@@ -6,26 +6,18 @@ import tarfile
 
 import pytest
 
-from vault.ledger.audit.verify import audit
-
-from .published import published
-
-__all__ = ["published"]
-
 RELEASE = "Historical-2026-12"
 PATH = f"/releases/{RELEASE}.tar"
 pytestmark = pytest.mark.slow
 
 
-def test_the_archive_is_the_release_and_can_be_audited(published, tmp_path):
-    answer, mine = published.get(PATH), tmp_path / "mine"
+def test_the_archive_holds_the_files_of_the_release_and_is_saved_under_its_name(published):
+    answer = published.get(PATH)
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/x-tar")
     assert answer.headers["content-disposition"] == f'attachment; filename="{RELEASE}.tar"'
-    with tarfile.open(fileobj=io.BytesIO(answer.content)) as tar:
-        tar.extractall(mine, filter="data")
     listed = {f"{RELEASE}/{file['name']}" for file in published.get(f"/releases/{RELEASE}").json()["files"]}
-    assert {path.relative_to(mine).as_posix() for path in mine.rglob("*") if path.is_file()} == listed
-    assert audit(mine / RELEASE, [published.get("/keys/log.vkey").text.strip()]).ok
+    with tarfile.open(fileobj=io.BytesIO(answer.content)) as tar:
+        assert {item.name for item in tar if item.isfile()} == listed
 
 
 def test_its_size_and_digest_stand_in_lists_in_a_file_and_on_the_page(published):

@@ -7,13 +7,12 @@ from sqlalchemy import text
 
 from quarterturn import public_view
 from quarterturn.cli.setup import home_checks
-from quarterturn.submissions.store.requests import SubmissionRequest
 from rotation.calendar import Month
 from vault.errors import Unavailable
 
 from ...broken import EVIDENCE
 from ...serving import serve as serve_tasks
-from ..invented_runs import open_run, record_all
+from ..invented_runs import open_run, record_all, submitted
 from .conftest import outcome, play
 
 pytestmark = pytest.mark.slow
@@ -26,18 +25,9 @@ def opened(house, passes):
     return record_all(house, run, lambda place, task: outcome(task, passed=place < passes))
 
 
-def submitted(house, run=None):
-    made, _ = house.submissions.take("ada", SubmissionRequest("private", image="agent:1"), month=str(FIRST))
-    claim = house.queue.claim("w")
-    if run is not None:
-        house.queue.opened(claim, run)
-        house.queue.finish(claim, None)
-    return made, claim
-
-
 def test_the_trace_of_a_run_that_the_turn_closed_is_there(site):
     ada, house = site.account("ada"), site.house
-    made, claim = submitted(house)
+    made, claim = submitted(house, "ada")
     run = open_run(house, "ada", "agent", noted=lambda session, number: house.queue.opened(claim, number, session))
     for task in serve_tasks(house.run_tasks, run)[:20]:
         house.run_tasks.record(run, outcome(task, passed=True))
@@ -49,7 +39,7 @@ def test_the_trace_of_a_run_that_the_turn_closed_is_there(site):
 def test_a_published_trace_grows_only_when_its_owner_publishes_again(turned, stock):
     house, ada = turned.house, turned.account("ada")
     stock(house, 4, first=100)
-    made, _ = submitted(house, 1)
+    made, _ = submitted(house, "ada", 1)
     first = turned.ask("PUT", f"/runs/{made.id}/publication", ada).json()["trace"]["tasks"]
     house.monthly_turns.make(SECOND, lambda _: None, early=True)
     assert turned.get(f"/runs/{made.id}").json()["trace"]["tasks"] == first

@@ -31,6 +31,7 @@ def test_a_submission_from_first_to_last_over_a_socket(started):
         assert client.get("/quota").json()["private"]["left"] == 4
         states = []
         with client.stream("GET", f"/submissions/{made['id']}/events") as said:
+            assert said.headers["content-type"] == "text/event-stream; charset=utf-8"
             for line in said.iter_lines():
                 if line.startswith("data: "):
                     states.append(json.loads(line[6:])["state"])

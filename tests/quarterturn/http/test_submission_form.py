@@ -79,10 +79,8 @@ def test_a_mistake_is_told_at_its_field_and_submits_nothing(limited):
 def test_a_quota_that_is_used_up_says_which(limited):
     for key in ("first", "second"):
         assert send(limited, key=key).status_code == 303
-    assert told(send(limited)) == (
-        "set",
-        "2 of your party wait or run already: cancel one, or wait until one has ended.",
-    )
+    words = "2 of your party wait or run already: cancel one, or wait until one has ended."
+    assert told(send(limited)) == ("set", words)
 
 
 def test_a_second_private_run_cannot_be_named_to_count(limited, played):

@@ -36,13 +36,8 @@ def test_a_submission_is_made_and_says_where_it_is(site, ada):
     assert made.status_code == 201
     body = made.json()
     assert made.headers["location"] == f"/submissions/{body['id']}"
-    assert (body["state"], body["set"], body["kind"], body["place"], body["charged"]) == (
-        "queued",
-        "dev",
-        "image",
-        0,
-        True,
-    )
+    shown = {name: body[name] for name in ("state", "set", "kind", "place", "charged")}
+    assert shown == {"state": "queued", "set": "dev", "kind": "image", "place": 0, "charged": True}
     assert site.get(made.headers["location"], ada).json() == body
     assert made.headers["cache-control"] == "no-store"
     assert "etag" not in made.headers
@@ -105,13 +100,8 @@ def test_what_is_no_name_in_a_path_is_not_found(home, serve, problem):
     """PostgreSQL takes no NUL, so a store that was asked for one would say something else."""
     with serve(home) as site:
         ada, maintainer = site.account("ada"), site.account("grace", "maintainer")
-        for name in (
-            "%00",
-            "s-aaaaaaaaaaaaaaa%00",
-            "s-aaaaaaaaaaaaaaaa%0a",
-            "s-aaaaaaaaaaaaaaaaa",
-            "s-%D0%B0aaaaaaaaaaaaaaa",
-        ):
+        just = "s-" + "a" * 16
+        for name in ("%00", f"{just[:-1]}%00", f"{just}%0a", f"{just}a", f"s-%D0%B0{just[3:]}"):
             assert problem(site.get(f"/submissions/{name}", ada)) == "not-found"
             assert problem(site.get(f"/runs/{name}")) == "not-found"
             assert problem(site.ask("DELETE", f"/display-names/{name}", ada)) == "not-found"
@@ -155,36 +145,12 @@ def test_a_private_run_needs_a_live_set_and_a_dev_run_does_not(stocked, serve, p
         assert site.post("/submissions", AGENT, ada).status_code == 201
 
 
-def test_pages_of_submissions_have_no_gap(site, ada):
-    made = [site.post("/submissions", AGENT, ada).json()["id"] for _ in range(5)]
-    found, cursor = [], None
-    for _ in range(3):
-        page = site.get("/submissions?limit=2" + (f"&cursor={cursor}" if cursor else ""), ada).json()
-        found += [one["id"] for one in page["submissions"]]
-        cursor = page["next"]
-    assert found == made[::-1]
-    assert cursor is None
-
-
 def test_why_it_came_to_nothing_is_a_code_with_a_hint(site, ada):
     made = site.post("/submissions", AGENT, ada).json()
     site.house.queue.finish(site.house.queue.claim("w"), "machine")
     failed = site.get(f"/submissions/{made['id']}", ada).json()
     assert failed["failure"] == {"code": "machine", "hint": CODES["machine"].hint, "ours": True}
     assert failed["charged"] is False
-
-
-def test_each_change_is_an_event_and_the_last_one_ends_them(site, ada):
-    made = site.post("/submissions", AGENT, ada).json()
-    seen = []
-    with site.client.stream(
-        "GET", f"/submissions/{made['id']}/events", headers={"authorization": f"Bearer {site.tokens[ada]}"}
-    ) as said:
-        assert said.headers["content-type"] == "text/event-stream; charset=utf-8"
-        site.house.queue.finish(site.house.queue.claim("w"), None)
-        seen += [json.loads(line[6:])["state"] for line in said.iter_lines() if line.startswith("data: ")]
-    assert seen[-1] == "done"
-    assert set(seen) <= {"queued", "running", "done"}
 
 
 def events_of(site, made, **headers):
@@ -220,7 +186,6 @@ def test_a_check_costs_nothing_of_the_other_quotas(site, ada):
 
 
 def test_the_dev_set_gives_everything_and_its_owner_may_show_it(site, ada, problem):
-
     made = site.post("/submissions", AGENT, ada).json()["id"]
     assert problem(site.get(f"/runs/{made}", ada)) == "not-found"
     site.house.trace_store.keep(made, {"tasks": [{"run": {"task_id": "t-x", "passed": True}}]})
@@ -234,9 +199,8 @@ def test_the_dev_set_gives_everything_and_its_owner_may_show_it(site, ada, probl
 def test_maintainers_routes_give_what_the_verbs_give(site, ada, say):
     site.post("/submissions", AGENT, ada)
     assert [one["account"] for one in site.get("/admin/queue", "runner").json()["submissions"]] == [ada]
-    assert (
-        site.get("/admin/turn", "maintainer").json() == say("turn", "status", "--home", site.house.home, "--json").data
-    )
+    status = say("turn", "status", "--home", site.house.home, "--json").data
+    assert site.get("/admin/turn", "maintainer").json() == status
     listed = say("watch", "list", "--all", "--home", site.house.home, "--json").data
     assert site.get("/admin/findings?all=true", "auditor").json() == listed
     assert site.post("/admin/findings/7/review", {"state": "open"}, "reviewer").status_code == 404
