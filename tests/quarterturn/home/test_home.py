@@ -90,9 +90,7 @@ def test_a_password_comes_from_a_file_and_an_address_from_outside_wins(tmp_path)
 
 def test_a_database_that_holds_another_homes_rows_is_refused(say, stocked, tmp_path, monkeypatch):
     monkeypatch.setenv("QUARTERTURN_DATABASE", f"sqlite:///{stocked}/quarterturn.db")
-    said = say("init", "--home", tmp_path / "other")
-    assert said.code == 8
-    assert "holds the rows of another home" in said.sentence
+    say("init", "--home", tmp_path / "other").refuses(8, "holds the rows of another home")
     assert not (tmp_path / "other" / "quarterturn.toml").exists()
 
 
@@ -114,17 +112,8 @@ def test_init_makes_a_home_for_the_whole_benchmark(say, tmp_path, monkeypatch, o
     assert sum(house.replenishment.wanted().values()) == 200 + 50, "the first cohorts and the reserve"
 
 
-def test_init_says_what_to_do_next(say, tmp_path):
-    said = say("init", "--home", tmp_path / "home", "--month", "2026-12", "--json")
-    assert said.code == 0
-    assert said.data == {
-        "home": str(tmp_path / "home"),
-        "set": "demo",
-        "first_month": "2026-12",
-        "key": str(tmp_path / "home" / "public" / "log.vkey"),
-    }
-    again = say("init", "--home", tmp_path / "home", "--json")
-    assert (again.code, again.object["ok"]) == (8, False)
+def test_a_home_is_not_made_twice(say, home):
+    assert say("init", "--home", home).code == 8
 
 
 def test_a_foreign_package_on_the_path_is_named(tmp_path):

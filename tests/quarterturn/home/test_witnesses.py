@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from quarterturn.home import policies
 from quarterturn.home.witnesses import MAX_ANSWER, WitnessClient
 from quarterturn.http.responses.listening import Listening
 from quarterturn.http.routes.witness import create
-from quarterturn.settings import LedgerSettings, dump, load
+from quarterturn.settings import LedgerSettings
 from rotation.calendar import Month
 from vault.errors import Locked, Refused, Unavailable
 from vault.errors import Malformed as NoKey
@@ -33,7 +34,8 @@ from vault.ledger.write.witness import MAX_BODY, SIZE, LocalWitness
 
 from ...patience import PATIENCE
 from ...rotation.conftest import NamedBox, submission
-from ..leaves import committed
+from ..conftest import committed, configure
+from ..loopback import Request, serving
 
 LOG = Signer("test.example/log", Ed25519PrivateKey.from_private_bytes(bytes(32)))
 KINDS = {"ada": "ed25519", "bob": "ed25519", "cyd": "ml-dsa-44"}
@@ -88,8 +90,7 @@ def witnessed(stocked: Path) -> Iterator[tuple[Path, dict[str, Served]]]:
     served = {name: Served(stocked.parent / "witnesses", name, log) for name in KINDS}
     lines = [f"witness {n} {one.cosigner.witness.vkey} http://127.0.0.1:{one.port}/" for n, one in served.items()]
     (stocked / "policy").write_text("\n".join([*lines, "group any-two 2 ada bob cyd", "quorum any-two", ""]))
-    settings = load(stocked / "quarterturn.toml").model_copy(update={"ledger": LedgerSettings(policy="policy")})
-    (stocked / "quarterturn.toml").write_text(dump(settings))
+    configure(stocked, ledger=LedgerSettings(policy="policy"))
     yield stocked, served
     for one in served.values():
         one.end()
@@ -109,11 +110,12 @@ def test_a_home_goes_on_with_two_of_three_and_waits_with_one(say: Callable, witn
 
     served["ada"].stop()
     served["cyd"].stop()
-    waits = say("turn", "run", "--home", home)
-    assert waits.code == 6
-    assert "too few witnesses have cosigned it for the quorum 'any-two'" in waits.sentence
-    assert "ada does not answer (ConnectError)" in waits.sentence
-    assert "cyd does not answer (ConnectError)" in waits.sentence
+    waits = say("turn", "run", "--home", home).refuses(
+        6,
+        "too few witnesses have cosigned it for the quorum 'any-two'",
+        "ada does not answer (ConnectError)",
+        "cyd does not answer (ConnectError)",
+    )
     assert "bob" not in waits.sentence
     house = Application(home, None)
     assert not house.vault.records("live")
@@ -211,8 +213,7 @@ def test_a_witness_key_is_a_file_for_nobody_else(say: Callable, tmp_path: Path, 
     assert made.code == 0
     assert witness_keys.read(path).witness.vkey == made.out.strip()
     assert path.stat().st_mode & 0o777 == 0o600
-    again = say("log", "witness-key", "w.example/w", "--out", path)
-    assert (again.code, "There is a witness key" in again.sentence) == (8, True)
+    say("log", "witness-key", "w.example/w", "--out", path).refuses(8, "There is a witness key")
     path.chmod(0o644)
     with pytest.raises(Locked, match=r"open to others \(mode 0644\): chmod 600"):
         witness_keys.read(path)
@@ -265,22 +266,17 @@ def test_a_policy_that_can_never_be_met_is_refused(tmp_path: Path, text: str, sa
 
 @pytest.mark.slow
 def test_an_answer_without_an_end_is_cut_off() -> None:
-    async def endless(scope: dict, receive: Callable, send: Callable) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        for _ in range(9):
-            await send({"type": "http.response.body", "body": b"x" * (MAX_ANSWER // 4), "more_body": True})
+    def endless(request: Request) -> None:
+        request.send_response(200)
+        request.send_header("transfer-encoding", "chunked")
+        request.end_headers()
+        part = b"x" * (MAX_ANSWER // 4)
+        with suppress(ConnectionError):  # nobody hears the end
+            for _ in range(9):
+                request.wfile.write(b"%x\r\n%b\r\n" % (len(part), part))
+        request.close_connection = True
 
-    up, found = threading.Event(), []
-    config = uvicorn.Config(endless, port=0, ws="none", lifespan="off", log_config=None)
-    server = Listening(config, lambda url: (found.append(url), up.set()))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        assert up.wait(PATIENCE)
-        with pytest.raises(Unavailable, match="without an end"):
-            WitnessClient()(found[0], b"")
-    finally:
-        server.should_exit = True
-        thread.join(PATIENCE)
+    with serving(endless) as url, pytest.raises(Unavailable, match="without an end"):
+        WitnessClient()(url, b"")
     with pytest.raises(Unavailable, match="does not answer"):
-        WitnessClient()(found[0], b"")
+        WitnessClient()(url, b"")

@@ -2,10 +2,6 @@
 
 import pytest
 
-from ..cheap_derivation import cheap_derivation
-
-__all__ = ["cheap_derivation"]
-
 
 @pytest.fixture(autouse=True, scope="module")
 def _cheap(cheap_derivation: None) -> None:

@@ -84,9 +84,8 @@ def test_a_month_is_turned_from_its_moment_on_and_not_before(at):
 
 def test_the_due_date_is_a_setting_and_is_published(at):
     house, present = at(DUE)
-    house.settings = house.settings.model_copy(
-        update={"clock": house.settings.clock.model_copy(update={"day": 3, "hour": 6})}
-    )
+    clock = house.settings.clock.model_copy(update={"day": 3, "hour": 6})
+    house.settings = house.settings.model_copy(update={"clock": clock})
     house.monthly_clock.look()
     assert len(months(house)) == 1
     present.now = DUE + timedelta(days=2, hours=6)
@@ -106,9 +105,8 @@ def test_months_that_were_missed_are_turned_in_their_order_until_one_lacks_tasks
     everything = " ".join(words(house, key) for key in posted_keys(house))
     for record in house.vault.records():
         task = house.vault.open(record.id, who="tester", why="secrecy").task
-        assert not [
-            word for word in (task.id, task.goal, record.skeleton_tag, record.template_tag) if word in everything
-        ]
+        secrets = (task.id, task.goal, record.skeleton_tag, record.template_tag)
+        assert not [word for word in secrets if word in everything]
 
 
 def test_tasks_without_a_review_are_reported_each_day_and_turned_once_reviewed(at, stock, monkeypatch):
@@ -121,10 +119,8 @@ def test_tasks_without_a_review_are_reported_each_day_and_turned_once_reviewed(a
     house.monthly_clock.look()
     present.now += timedelta(hours=30)
     house.monthly_clock.look()
-    assert [key for key in posted_keys(house) if "overdue" in key] == [
-        "turn.overdue/2027-01/2027-02-01",
-        "turn.overdue/2027-01/2027-02-02",
-    ]
+    overdue = [key.rpartition("/")[2] for key in posted_keys(house) if "turn.overdue/2027-01" in key]
+    assert overdue == ["2027-02-01", "2027-02-02"]
     assert "6 admitted tasks wait for a reviewer" in words(house, "turn.overdue/2027-01/2027-02-01")
     stock(house, 1, first=6)
     house.monthly_clock.look()
@@ -292,9 +288,8 @@ def test_an_alarm_asks_again_and_again_and_never_twice_at_once(caplog):
 
 def test_doctor_says_when_the_next_turn_is_due_and_that_nothing_is_missing(at):
     house, _ = at(DUE - timedelta(days=20))
-    assert home_checks.clock(house) == ok(
-        "the turn of 2026-12 is due on 2027-01-01 at 00:00 UTC. Nothing is missing for it"
-    )
+    due = "the turn of 2026-12 is due on 2027-01-01 at 00:00 UTC. Nothing is missing for it"
+    assert home_checks.clock(house) == ok(due)
 
 
 def test_doctor_reports_an_overdue_turn_what_it_lacks_and_unsent_notices(at, live, monkeypatch):
@@ -311,19 +306,15 @@ def test_doctor_reports_an_overdue_turn_what_it_lacks_and_unsent_notices(at, liv
     said = finding.detail
     assert (finding.level, finding.mend) == ("advice", f"quarterturn task admit --as NAME --home {house.home}")
     assert "the turn of 2027-01 is due on 2027-02-01 at 00:00 UTC. Too few reviewed tasks" in said
-    assert (
-        "turn.done/2026-12 was not delivered by webhook (its secret's file cannot be used: none); "
-        "it will be tried again" in said
-    )
+    why = "(its secret's file cannot be used: none); it will be tried again"
+    assert f"turn.done/2026-12 was not delivered by webhook {why}" in said
 
 
 def test_doctor_says_that_a_clock_before_the_last_turn_is_wrong(at):
     house, _ = at(datetime(2020, 1, 1, tzinfo=UTC))
     finding = home_checks.clock(house)
-    assert (finding.level, "this machine's clock says 2020-01-01 00:00 UTC, and the turn of" in finding.detail) == (
-        "wrong",
-        True,
-    )
+    assert finding.level == "wrong"
+    assert "this machine's clock says 2020-01-01 00:00 UTC, and the turn of" in finding.detail
 
 
 def test_the_first_set_of_a_new_home_is_due_and_never_overdue(home, stock, opened):

@@ -77,8 +77,7 @@ def test_a_turn_under_way_is_said_to_be_and_stops_runs(say, begun):
     plan = say("turn", "plan", "--home", begun, "--json").data
     assert plan["done"] == ["stop", "close", "check", "retire"]
     assert plan["left"] == ["publish", "commit", "set", "sign", "activate"]
-    run = say("run", "--as", "me", "--set", "private", "--agent", "true", "--home", begun)
-    assert (run.code, "is under way" in run.sentence) == (4, True)
+    say("run", "--as", "me", "--set", "private", "--agent", "true", "--home", begun).refuses(4, "is under way")
     assert say("turn", "run", "--month", "2027-01", "--home", begun).code == 4
     assert say("turn", "run", "--home", begun, "--json").data["month"] == "2026-12"
 
@@ -93,8 +92,7 @@ def test_a_live_month_that_is_not_over_is_turned_by_a_word_of_its_own_alone(stoc
         "now and for good, and publishes 6 tasks of cohort-2098-12, with all results on them"
     )
     for words in ((), ("--month", "2098-12")):
-        refused = say("turn", "run", *words, "--home", stocked)
-        assert (refused.code, sentence in refused.sentence) == (8, True), refused.err
+        say("turn", "run", *words, "--home", stocked).refuses(8, sentence)
     code, shown = on_a_terminal(QUARTERTURN, "turn", "run", "--home", stocked, env=environment(), typed=b"y\n")
     assert (code, "--early" in shown, "[y/N]" in shown) == (8, True, False), "nothing is asked"
     assert (say("turn", "status", "--home", stocked, "--json").data, listed(stocked)) == (before, files)
