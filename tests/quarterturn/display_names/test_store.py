@@ -9,6 +9,8 @@ from quarterturn.display_names.store import MOST, NamedAgent
 from quarterturn.errors import Malformed, NameTaken, NotFound, OverQuota
 from quarterturn.submissions.store.requests import SubmissionRequest
 
+from ..conftest import with_submitters
+
 both = pytest.mark.both_databases
 
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
@@ -19,8 +21,7 @@ def house(home, opened):
     """Give a home in which ada has three agents, one of them an endpoint, and bob one of the same name."""
     seconds = iter(range(10**6))
     house = opened(home, lambda: NOW + timedelta(seconds=next(seconds)))
-    for account in ("ada", "bob", "countess"):
-        house.accounts.create(account, "submitter")
+    with_submitters(house, "ada", "bob", "countess")
     for account, request in (
         ("ada", SubmissionRequest("dev", image="ada/mine:1")),
         ("ada", SubmissionRequest("dev", image="ada/mine:2")),

@@ -14,10 +14,9 @@ JANUARY = Month(2027, 1)
 def flagged(live, opened):
     """Make a home with one finding under review, one with status `watching` and one that is clean."""
     house = opened(live)
-    found = [
-        NewFinding("leak", name, JANUARY, p, p, p) for name, p in (("mallory", 0.001), ("bob", 0.03), ("ada", 0.9))
-    ]
-    house.findings.keep([ScanRecord(JANUARY, house.now(), 6, 4, None)], found)
+    chances = {"mallory": 0.001, "bob": 0.03, "ada": 0.9}
+    found = [NewFinding("leak", name, JANUARY, p, p, p) for name, p in chances.items()]
+    house.findings.keep([ScanRecord(JANUARY, house.now(), 6, 4, None, smallest=0.4)], found)
     return live
 
 
@@ -30,6 +29,7 @@ def test_findings_that_want_attention_are_listed_and_too_few_peers_are_reported(
     assert data["looks"][0]["too_few_peers"] is True
     text = say("watch", "list", "--month", "2027-01", "--home", flagged).out
     assert "too few peers" in text
+    assert "(one of 40% of the exposed tasks could have been seen)" in text
     assert "ada" not in text
     assert "ada" in say("watch", "list", "--all", "--home", flagged).out
     assert say("watch", "list", "--month", "2027-02", "--home", flagged, "--json").data["findings"] == []

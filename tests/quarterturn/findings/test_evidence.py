@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,21 +19,17 @@ from vault.task.document import Task
 from ...rotation.conftest import outcome, played
 from .. import invented_runs
 from ..approvals.test_approvals import guard, sign
-from ..conftest import MONTH, make, stocked_up, written
+from ..conftest import MONTH, made_once, make, stocked_up, written
 
 pytestmark = pytest.mark.slow
 
 
 def varied(stratum: Stratum, number: int) -> dict:
     """Write a task by hand that each submitter is served a variant of."""
-    free = {
-        name: {"from": [f"{name}{number}x{place}" for place in range(64)]} for name in ("ash", "birch", "cedar", "elm")
-    }
+    names = ("ash", "birch", "cedar", "elm")
+    free = {name: {"from": [f"{name}{number}x{place}" for place in range(64)]} for name in names}
     task = written(stratum, number)
-    return task | {
-        "free": free,
-        "goal": f"{task['goal']} It is for {{{{ash}}}}, {{{{birch}}}}, {{{{cedar}}}}, {{{{elm}}}}.",
-    }
+    return task | {"free": free, "goal": f"{task['goal']} It is for {', '.join(f'{{{{{name}}}}}' for name in free)}."}
 
 
 def play(house: Application, name: str) -> list[str]:
@@ -46,24 +43,24 @@ def play(house: Application, name: str) -> list[str]:
     return list(invented_runs.play(house, name, invent).cohorts[0].tasks)
 
 
-@pytest.fixture(scope="module")
-def accused_home(memory: Path) -> Path:
+def accused(folder: Path) -> None:
     """Play a month of two submitters, with findings about a task and about the first of them."""
-    home = make(memory / "accused", tasks=5, live=True, write=varied)
-    house = Application(home, None)
-    (task, *_), _ = play(house, "mallory"), play(house, "ada")
-    month = Month.parse(MONTH)
-    with house.months.transaction() as session:
-        house.findings.add(session, NewFinding("exposure", task, month, detail="served 81 times"))
-        house.findings.add(session, NewFinding("unclear", "mallory", month, detail="in run 1"))
-    stocked_up(house, 1, 5, write=varied)
-    house.close()
-    return home
+    with closing(Application(make(folder, tasks=5, live=True, write=varied), None)) as house:
+        (task, *_), _ = play(house, "mallory"), play(house, "ada")
+        month = Month.parse(MONTH)
+        with house.months.transaction() as session:
+            house.findings.add(session, NewFinding("exposure", task, month, detail="served 81 times"))
+            house.findings.add(session, NewFinding("unclear", "mallory", month, detail="in run 1"))
+        stocked_up(house, 1, 5, write=varied)
+
+
+def copy_of_accused(templates: Path, to: Path) -> Path:
+    return Path(shutil.copytree(made_once(templates / "accused", accused), to))
 
 
 @pytest.fixture
-def home(accused_home: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(accused_home, tmp_path / "home"))
+def home(templates: Path, tmp_path: Path) -> Path:
+    return copy_of_accused(templates, tmp_path / "home")
 
 
 @pytest.fixture
@@ -78,7 +75,6 @@ def checked(said, code):
 
 
 def turned(home: Path) -> Path:
-    """Make the turn, and give the folder of the release."""
     house = Application(home, None)
     house.rotation.run(Month.parse(MONTH))
     house.close()
@@ -87,9 +83,8 @@ def turned(home: Path) -> Path:
 
 def subject(home: Path, say) -> str:
     """Give the task that the first finding is about."""
-    return next(f for f in say("watch", "list", "--home", home, "--json").data["findings"] if f["number"] == 1)[
-        "subject"
-    ]
+    findings = say("watch", "list", "--home", home, "--json").data["findings"]
+    return next(finding["subject"] for finding in findings if finding["number"] == 1)
 
 
 @pytest.mark.full
@@ -102,13 +97,10 @@ def test_an_accusation_is_published_and_anybody_checks_it(home, say, evidence, t
     release, key = turned(home), home / "public" / "log.vkey"
     evidence(2, "--task", task, "--run", 1, "--out", file)
     audit = ("audit", release, "--key", key, "--evidence", file)
-    argument = "; ".join(
-        (
-            "run 1 is one of mallory in 2026-12",
-            f"its result on {task} was bound when it ended",
-            "its transcript was bound with it (calls: 1)",
-            "it was served the variant of mallory in 2026-12, which is that of 0 other recipients",
-        )
+    argument = (
+        f"run 1 is one of mallory in 2026-12; its result on {task} was bound when it ended; "
+        "its transcript was bound with it (calls: 1); "
+        "it was served the variant of mallory in 2026-12, which is that of 0 other recipients"
     )
     given, own = (f"line 1 of {name}: {argument}" for name in ("evidence.json", "evidence.jsonl"))
     step = checked(say(*audit, "--json"), 0).data["steps"][13]
@@ -122,17 +114,16 @@ def test_what_cannot_be_done_is_said(home, say, evidence, tmp_path):
     file = tmp_path / "evidence.json"
     assert "is about several results: add --task and --run" in evidence(2, "--out", file, code=2).sentence
     assert "there is no finding 9" in evidence(9, "--run", 1, "--publish", code=3).sentence
-    assert (
-        "name another --task or --run"
-        in evidence(2, "--task", subject(home, say), "--run", 2, "--publish", code=8).sentence
-    )
+    other = evidence(2, "--task", subject(home, say), "--run", 2, "--publish", code=8)
+    assert "name another --task or --run" in other.sentence
     assert "give either --out FILE or --publish" in evidence(1, "--run", 1, code=2).err
     release = turned(home)
     assert "is in no release to come" in evidence(1, "--run", 1, "--publish", code=4).sentence
     evidence(1, "--run", 1, "--out", file)
     assert "is not written over" in evidence(1, "--run", 1, "--out", file, code=8).sentence
-    missing = say("audit", release, "--key", home / "public" / "log.vkey", "--evidence", tmp_path / "none")
-    assert (missing.code, "there is no file" in missing.sentence) == (3, True)
+    say("audit", release, "--key", home / "public" / "log.vkey", "--evidence", tmp_path / "none").refuses(
+        3, "there is no file"
+    )
 
 
 def test_two_maintainers_sign_for_an_export_and_nothing_is_opened_before(home, say, evidence, tmp_path, opened):

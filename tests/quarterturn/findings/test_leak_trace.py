@@ -31,11 +31,6 @@ def test_tasks_that_all_are_served_alike_are_marked_in_the_list(live, say):
     assert "not traceable" in say("task", "list", "--home", live).out
 
 
-def test_a_file_that_is_not_there_is_said(live, tmp_path, say):
-    said = say("watch", "trace", tmp_path / "none.txt", "--as", "ada", "--home", live)
-    assert said.code == 3
-
-
 def test_a_task_says_whether_it_is_traceable(document):
     from quarterturn.cli.daily.task_text import traceable
     from rotation.month.sets import DEMO

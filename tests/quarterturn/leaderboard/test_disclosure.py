@@ -4,23 +4,24 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from sqlmodel import Session
+from sqlalchemy import update
+from sqlmodel import Session, col
 
-from rotation.leaderboard import disclosure
+from rotation.leaderboard import disclosure, figures
 from rotation.leaderboard.tables import DisclosedScore
 from sandbox.results.score import Figure, score
+from sandbox.runs.tables import RunRow
+from vault.database import transaction
 
+from ...rotation.conftest import NamedBox, submission
+from ..conftest import with_submitters
 from ..invented_runs import open_run, passing, play
 
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 
 
-def figure(value, low, high, n=20):
-    return Figure(value, n, low, high)
-
-
 def whole(value, error):
-    return replace(score([]), success_rate=figure(value, value - 1.96 * error, value + 1.96 * error))
+    return replace(score([]), success_rate=Figure(value, 20, value - 1.96 * error, value + 1.96 * error))
 
 
 def disclosed(value, error, earlier=None):
@@ -56,9 +57,7 @@ def test_a_missing_value_is_disclosed_once_it_exists():
 
 @pytest.fixture
 def house(live, opened):
-    house = opened(live, lambda: NOW)
-    house.accounts.create("ada", "submitter")
-    return house
+    return with_submitters(opened(live, lambda: NOW), "ada")
 
 
 def played(house, passes, submitter="ada"):
@@ -112,7 +111,41 @@ def test_the_results_bound_to_a_score_give_the_same_figures_in_one_opening(house
     before = len(house.vault.access_log())
     bound = house.run_ledger.closed(record, why="test")
     assert len(house.vault.access_log()) == before + 1
-    played_out = house.runs.results(record.number, who="test", why="test")
-    assert {(one.task, one.passed, one.calls) for one in bound} == {
-        (one.task_id, one.passed, one.calls) for one in played_out
-    }
+    results = house.runs.results(record.number, who="test", why="test")
+    recorded = {(one.task_id, one.passed, one.calls) for one in results}
+    assert {(one.task, one.passed, one.calls) for one in bound} == recorded
+
+
+# -- a further run of a month, track and submitter is compared with the newest disclosed one
+
+
+@pytest.fixture
+def rate(home, opened):
+    """Score a run at a success rate, and give the rate that is disclosed."""
+    house = with_submitters(opened(home, lambda: NOW), "ada", "bob", "countess")
+    house.accounts.link("countess", "ada")
+
+    def rate(value: float, submitter: str = "ada", *, month: str = "2026-12", track: str = "docker") -> float:
+        number = house.runs.open(submission(submitter), month=month, track=track, tasks=1, box=NamedBox()).number
+        scores = dict.fromkeys(figures.KEPT, replace(whole(value, 0.05), attempted=20))
+        record = house.runs.get(number)
+        with transaction(house.engine) as session:
+            session.exec(update(RunRow).where(col(RunRow.number) == number).values(state="done"))
+            house.scorekeeper.disclose(session, record, scores)
+        found = house.scores.disclosed(number)
+        assert found is not None
+        return found["whole"]["success_rate"]["value"]
+
+    return rate
+
+
+def test_a_run_is_compared_with_the_newest_disclosed_one(rate):
+    assert [rate(0.5), rate(0.6), rate(0.62), rate(0.56)] == [0.5, 0.6, 0.6, 0.6]
+
+
+def test_runs_of_linked_accounts_are_one_submitters(rate):
+    assert [rate(0.5), rate(0.52, "countess"), rate(0.52, "bob")] == [0.5, 0.5, 0.52]
+
+
+def test_another_track_and_another_month_begin_anew(rate):
+    assert [rate(0.5), rate(0.52, track="endpoint"), rate(0.52, month="2027-01")] == [0.5, 0.52, 0.52]

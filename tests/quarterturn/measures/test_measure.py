@@ -105,8 +105,7 @@ def test_what_has_no_public_run_is_refused(say, file):
     private = json.loads(file.read_bytes())
     private["tasks"][0]["task"]["goal"] = "Move the confidential ledger."
     file.write_text(json.dumps(private))
-    said = say("measure", file)
-    assert (said.code, "may be private" in said.sentence) == (8, True)
+    say("measure", file).refuses(8, "may be private")
 
 
 def test_a_file_of_the_wrong_shape_is_one_sentence(say, file):
@@ -128,8 +127,7 @@ def test_a_file_of_the_wrong_shape_is_one_sentence(say, file):
             holder = holder[int(step)] if step.isdigit() else holder[step]
         holder[part] = value
         file.write_text(json.dumps(document))
-        said = say("measure", file)
-        assert (said.code, "is not the file of a run" in said.sentence) == (2, True), said.err
+        say("measure", file).refuses(2, "is not the file of a run")
 
 
 EXCHANGE = {"claim": "who", "marker": "0" * 32, "request": "0" * 64, "outcome": "ok", "reply": "{}"}
@@ -153,8 +151,7 @@ def test_claims_of_the_wrong_shape_are_one_sentence(say, file):
         (CLAIMS, [EXCHANGE | {"more": 1}]),
         (CLAIMS, 7),
     ):
-        said = measured(evidence, exchanges)
-        assert (said.code, "is not the file of a run" in said.sentence) == (2, True), said.err
+        measured(evidence, exchanges).refuses(2, "is not the file of a run")
 
 
 def test_the_page_shows_calls_beside_the_solution_and_runs_nothing(records):
@@ -173,6 +170,7 @@ def test_the_page_shows_calls_beside_the_solution_and_runs_nothing(records):
 
 
 def test_a_release_has_no_trace(say, tmp_path):
-    said = say("measure", RELEASE, "--key", KEY, "--html", tmp_path / "trace.html")
-    assert (said.code, "a release opens no calls; add --trace FILE" in said.sentence) == (2, True)
+    say("measure", RELEASE, "--key", KEY, "--html", tmp_path / "trace.html").refuses(
+        2, "a release opens no calls; add --trace FILE"
+    )
     assert not (tmp_path / "trace.html").exists()

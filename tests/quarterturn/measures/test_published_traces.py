@@ -8,29 +8,21 @@ from pathlib import Path
 import pytest
 
 from quarterturn.app import Application
-from quarterturn.submissions.store.requests import SubmissionRequest
 
-from ..conftest import MONTH, make, stocked_up
-from ..findings.test_evidence import play, turned, varied
+from ..findings.test_evidence import copy_of_accused, turned
+from ..invented_runs import submitted
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def public(memory):
+def public(templates, memory):
     """Give a release, its log's key, and the run of mallory as its owner has published it."""
-    home = make(Path(tempfile.mkdtemp(dir=memory)) / "home", tasks=5, live=True, write=varied)
-    with closing(Application(home, None)) as house:
-        for name in ("mallory", "ada"):
-            play(house, name)
-        stocked_up(house, 1, 5, write=varied)
+    home = copy_of_accused(templates, Path(tempfile.mkdtemp(dir=memory)) / "home")
     release = turned(home)
     with closing(Application(home, None)) as house:
         house.accounts.create("mallory", "submitter")
-        made, _ = house.submissions.take("mallory", SubmissionRequest("private", image="agent:1"), month=MONTH)
-        claim = house.queue.claim("w")
-        house.queue.opened(claim, 1)
-        house.queue.finish(claim, None)
+        made, _ = submitted(house, "mallory", 1)
         house.traces.publish(made.id, "mallory", public=True)
         document = house.traces.published(made.id)
     return release, home / "public" / "log.vkey", document
@@ -83,13 +75,11 @@ def test_published_calls_are_what_the_log_bound_and_are_measured_in_their_varian
 )
 def test_calls_that_the_log_did_not_bind_are_refused(say, published, change, sentence):
     release, key, file = published
-    said = say("measure", release, "--key", key, "--trace", changed(file, change))
-    assert (said.code, sentence in said.sentence) == (8, True), said.err
+    say("measure", release, "--key", key, "--trace", changed(file, change)).refuses(8, sentence)
 
 
 def test_a_trace_is_read_beside_a_release_alone(say, published, tmp_path):
     release, key, file = published
     assert say("measure", release, "--key", key, "--trace", tmp_path / "none").code == 3
     file.write_text("[]")
-    said = say("measure", release, "--key", key, "--trace", file)
-    assert (said.code, "is not a published run" in said.sentence) == (2, True)
+    say("measure", release, "--key", key, "--trace", file).refuses(2, "is not a published run")

@@ -3,31 +3,66 @@
 import base64
 import hashlib
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+from quarterturn.findings import detection_report
 from quarterturn.pages.detection_report import canonical, page
 from quarterturn.pages.drawing import charts
 from rotation.calendar import Month
+from rotation.detection.report.report import report
 from rotation.findings.store import Finding, FindingReview
 
-Drawn = Callable[..., dict[str, Any]]
+Figures = dict[str, Any]
+Drawn = Callable[..., Figures]
 Element = ElementTree.Element
 SVG = "svg"
-NOW = datetime(2027, 2, 20, 9, 0, tzinfo=UTC)
+NOW, COMPOSED = (datetime(2027, month, day, 9, 0, tzinfo=UTC) for month, day in ((2, 20), (3, 1)))
+FIRST = Month(2026, 12)
+sys.path.insert(0, str(Path(__file__).parents[2] / "rotation" / "detection"))
+
+
+@pytest.fixture(scope="session")
+def drawn() -> Drawn:
+    """Give the document from which a simulated world's last month is drawn."""
+    from worlds import World, Wrong, play, stored
+
+    def make(
+        submitters: int = 8,
+        rotations: int = 3,
+        names: tuple[str, ...] = (),
+        counted: tuple[Finding, ...] = (),
+        reviews: Mapping[str, tuple[FindingReview, ...]] = MappingProxyType({}),
+    ) -> Figures:
+        world = World(submitters, rotations, cohort=20, families=16, absence=0, again=0.2)
+        table = play(world, 3, Wrong(start=rotations, known=0.6, shortcut=0.6, copied=0.6))
+        table = replace(table, submitters=(names + table.submitters)[: len(table.submitters)])
+        months = [str(FIRST.plus(number)) for number in range(rotations)]
+        tests = [
+            replace(found, reviews=reviews.get(found.subject, ()))
+            for found in (stored(table, rotations) if rotations > 1 else ())
+        ]
+        document = report(table, rotations, tests)
+        return detection_report.composed(document, [*tests, *counted], months, "bench.example/one", COMPOSED)
+
+    return make
 
 
 @pytest.fixture(scope="module")
-def figures(drawn: Drawn) -> dict[str, Any]:
+def figures(drawn: Drawn) -> Figures:
     return drawn()
 
 
 @pytest.fixture(scope="module")
-def written(figures: dict[str, Any]) -> str:
+def written(figures: Figures) -> str:
     return page(figures)
 
 
@@ -126,7 +161,7 @@ def test_names_are_words_whatever_they_hold(drawn: Drawn) -> None:
     assert "{{ 7 * 7 }}" in written
 
 
-def test_the_same_figures_give_the_same_bytes_and_their_digest_is_said(figures: dict[str, Any], written: str) -> None:
+def test_the_same_figures_give_the_same_bytes_and_their_digest_is_said(figures: Figures, written: str) -> None:
     assert page(figures) == written
     assert hashlib.sha256(canonical(figures)).hexdigest() in written
 
@@ -150,26 +185,17 @@ def test_the_first_month_says_that_there_is_nothing_to_compare(drawn: Drawn) -> 
 def test_a_finding_is_told_in_a_sentence_with_its_figures_and_what_people_said(drawn: Drawn) -> None:
     said = (
         FindingReview("open", "detectors", NOW, ""),
-        FindingReview("explained", "grace", NOW, "one <model> under two names"),
+        FindingReview("explained", "grace", NOW, "one <model>, two names"),
     )
-    none = dict.fromkeys(("p_value", "p_adj", "q", "effect", "low", "high"))
-    over = Finding(
-        2000,
-        "exposure",
-        "task0009",
-        Month(2027, 2),
-        "review",
-        detail="withdraw it?",
-        computed_at=NOW,
-        reviews=said[:1],
-        **none,
-    )
+    more = {"detail": "withdraw it?", "computed_at": NOW, "reviews": said[:1]}
+    more |= dict.fromkeys(("p_value", "p_adj", "q", "effect", "low", "high"))
+    over = Finding(2000, "exposure", "task0009", Month(2027, 2), "review", **more)
     figures = drawn(counted=(over,), reviews={"who000|who001": said})
     articles = [words(one) for one in section(ElementTree.fromstring(page(figures)), "findings").findall("article")]
     copy = next(one for one in articles if "near-duplicate" in one)
     assert "review, explained" in copy
     assert re.search(r"who000 and who001 finding \d+", copy)
-    assert "explained since 2027-02-20 09:00, grace: one <model> under two names" in copy
+    assert "explained since 2027-02-20 09:00, grace: one <model>, two names" in copy
     assert re.search(r"p (at most 10|\d).*; Holm \d.*; Benjamini-Hochberg \d", copy)
     leak = next(one for one in articles if "leaked tasks: who000" in one)
     assert re.search(r"share of the exposed tasks known: \d+.% \(\d+.% to \d+.%\)", leak)

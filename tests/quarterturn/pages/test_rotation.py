@@ -13,23 +13,20 @@ def cohort(retires, entered, state="live"):
     }  # fmt: skip
 
 
+TURN = {
+    "month": "2026-12",
+    "started_at": "2027-01-01T00:00:05Z",
+    "finished": True,
+    "release": "Historical-2026-12",
+}
 LIVE = {
     "benchmark": {"origin": "bench.example/log", "first_month": "2026-12"},
     "live": "2027-01",
     "next": {"turn": "2027-01", "due": "2027-02-01T00:00:00Z"},
-    "turns": [
-        {
-            "month": "2026-12",
-            "started_at": "2027-01-01T00:00:05+00:00",
-            "finished": True,
-            "release": "Historical-2026-12",
-        }
-    ],
+    "turns": [TURN],
     "cohorts": [
         cohort("2026-12", "2026-12", "published"),
-        cohort("2027-01", "2026-12"),
-        cohort("2027-02", "2026-12"),
-        cohort("2027-03", "2026-12"),
+        *(cohort(month, "2026-12") for month in ("2027-01", "2027-02", "2027-03")),
         cohort("2027-04", "2027-01"),
     ],
 }
@@ -46,10 +43,8 @@ def test_a_cohort_sinks_from_fresh_to_sunset_and_ends_in_a_ring():
     assert re.findall(r'<rect class="(fresh|second|third|sunset)"', newest) == ["fresh", "second", "third", "sunset"]
     assert re.findall(r'<rect class="(fresh|second|third|sunset)"', oldest) == ["sunset"]
     assert ("<circle" in oldest, "<circle" in newest) == (True, False)
-    assert [re.search(r'class="told"><span>(\w+)', drawn(page, month))[1] for month in ("2026-12", "2027-01")] == [
-        "published",
-        "sunset",
-    ]
+    told = [re.search(r'class="told"><span>(\w+)', drawn(page, month))[1] for month in ("2026-12", "2027-01")]
+    assert told == ["published", "sunset"]
 
 
 def test_it_says_when_the_next_turn_is_due_and_what_leaves_with_it():

@@ -5,9 +5,10 @@ import pytest
 from sandbox.servers.registry import SERVERS
 from verifiers.predicates import namespaces
 
+from .npm_registry import registry
 from .shelf import notebook, shelf
 
-__all__ = ["forgotten", "notebook", "shelf"]
+__all__ = ["forgotten", "notebook", "registry", "shelf"]
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,6 @@ TOOLS = {"add_note": "Add a note.", "remove_note": "Remove a note.", "wait": "Wa
 
 
 def call(file: Path, name: str, title: str) -> str:
-    """Carry out one call."""
     notes = json.loads(file.read_text()) if file.exists() else {"notes": []}
     if name == "add_note":
         now = datetime.datetime.now(datetime.UTC)
@@ -44,13 +43,11 @@ def call(file: Path, name: str, title: str) -> str:
 
 
 def answer(number: int, **outcome: object) -> None:
-    """Write one answer."""
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": number, **outcome}) + "\n")
     sys.stdout.flush()
 
 
 def main() -> None:
-    """Answer requests, a line each."""
     file = Path(sys.argv[1])
     for line in sys.stdin:
         message = json.loads(line)

@@ -63,8 +63,6 @@ class Registry:
 
 @pytest.fixture
 def registry(monkeypatch, tmp_path):
-    """Give a registry that npm is told to use."""
-
     def reply(request):
         path = unquote(request.path)
         kept.asked.add(path)

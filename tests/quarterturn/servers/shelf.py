@@ -55,7 +55,6 @@ def shelf(tmp_path, monkeypatch):
 
 @pytest.fixture
 def notebook(tmp_path, shelf):
-    """Give a folder with the manifest of a server from the shelf."""
     folder = tmp_path / "notebook"
     folder.mkdir()
     (folder / "server.yaml").write_text(MANIFEST)

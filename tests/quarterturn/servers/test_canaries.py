@@ -21,10 +21,8 @@ from quarterturn.servers.install import install
 from sandbox.kinds.common.state_kind import ROOT
 from sandbox.servers.registry import SERVERS
 
-from .npm_registry import registry
 from .shelf import PROGRAM, put
 
-__all__ = ["registry"]
 pytestmark = pytest.mark.box
 
 

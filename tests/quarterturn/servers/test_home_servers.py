@@ -28,14 +28,11 @@ ADD = {"description": "Add a card.", "inputSchema": {"type": "object"}}
 
 @pytest.fixture
 def tools():
-    """What the server lists."""
     return {"add": ADD, "remove": ADD}
 
 
 @pytest.fixture
 def servers(tmp_path, monkeypatch, tools):
-    """Give the servers of a home."""
-
     def installed(folder, server, package, version, _source=None):
         assert (server, package, version) == ("board", "pypi:mcp-board", "1.0")
         (folder / "requirements.txt").write_text("mcp-board==1.0 --hash=sha256:00\n")

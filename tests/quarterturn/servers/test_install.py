@@ -12,9 +12,6 @@ from quarterturn.servers import install as module
 from quarterturn.servers.install import install
 from sandbox.images.added import unpack
 
-from .npm_registry import registry
-
-__all__ = ["registry"]
 HASH = "0" * 64
 
 

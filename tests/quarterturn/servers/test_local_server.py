@@ -10,6 +10,8 @@ import pytest
 
 from sandbox.servers.registry import SERVERS
 
+from ..conftest import EASY, written
+
 pytestmark = pytest.mark.box
 
 KNOWING = Path(__file__).parents[2] / "journeys" / "knowing_agent.py"
@@ -17,27 +19,18 @@ FILES = [f"filesystem.{name}" for name in SERVERS["filesystem"].tools]
 
 
 def draft(*titles, **changes):
-    """Write a draft: one note a call."""
     calls = [{"tool": "notebook.add_note", "arguments": {"title": title}} for title in titles]
     calls.append({"tool": "notebook.wait", "arguments": {"title": "a little"}})
-    task = {
-        "schema": "quarterturn/task/v1",
-        "spec": "1.0.0",
-        "id": "t-aaaaaaaaaaaaaaaa",
+    task = written(EASY, 1) | {
         "server": "notebook",
-        "category": "single-tool",
-        "difficulty": "easy",
-        "max_steps": 6,
         "goal": "Add the notes.",
         "initial_state": {"notebook": {"document": {"notes": []}}},
         "available_tools": ["notebook.add_note", "notebook.remove_note", "notebook.wait", *FILES[:12]],
         "success_predicate": {"notebook.itemCount": {"pointer": "/notes", "count": len(titles)}},
     }
     solutions = [{"name": "direct", "calls": calls, "answer": None}]
-    return {
-        "task": task | changes,
-        "provenance": {"template": "x", "skeleton": "x/1", "solutions": solutions, "mutants": []},
-    }
+    provenance = {"template": "x", "skeleton": "x/1", "solutions": solutions, "mutants": []}
+    return {"task": task | changes, "provenance": provenance}
 
 
 def changed(said):

@@ -32,7 +32,6 @@ def read(lock):
 
 
 def changed(path, **fields):
-    """Give the lock with an entry that was changed or added."""
     lock = copy.deepcopy(LOCK)
     lock["packages"].setdefault(path, {"version": "1.0.0", "integrity": DIGEST}).update(fields)
     return lock
@@ -63,35 +62,25 @@ def test_an_alias_is_fetched_by_its_own_name_and_what_is_bundled_or_for_others_i
     ]
 
 
+FROM_ELSEWHERE = ("git+ssh://git@192.0.2.1/x.git#0", "https://192.0.2.1/x.git", "http://192.0.2.1/x.tgz")
+WRONG_FIELDS = {
+    "resolved": ("from somewhere else", *FROM_ELSEWHERE, ["https://192.0.2.1/x.tgz"]),
+    "link": ("is a link", True, "yes"),
+    "version": ("no exact version", "file:../x", "git+https://192.0.2.1/x", "latest", "1.0.0\n", None),
+    "name": ("a name that no npm package has", "../x", "--prefix=/", "https://192.0.2.1/x"),
+    "integrity": ("no hash", None, "sha1-AAAAAAAAAAAAAAAAAAAAAAAAAAA=", "sha512-AA==", f"{DIGEST} {DIGEST}"),
+}
+"""What is said of a field of an entry, and values of which that is said."""
+WRONG_PATHS = ("node_modules/../x", "node_modules/.bin", "node_modules/x\n", "/etc/x", "x", "node_modules//x")
+
+
 @pytest.mark.parametrize(
     ("path", "fields", "says"),
     [
+        *(("node_modules/x", {name: one}, says) for name, (says, *values) in WRONG_FIELDS.items() for one in values),
         ("node_modules/x", {"resolved": "file:../x"}, "from somewhere else than a registry"),
-        ("node_modules/x", {"resolved": "git+ssh://git@192.0.2.1/x.git#0"}, "from somewhere else"),
-        ("node_modules/x", {"resolved": "https://192.0.2.1/x.git"}, "from somewhere else"),
-        ("node_modules/x", {"resolved": "http://192.0.2.1/x.tgz"}, "from somewhere else"),
-        ("node_modules/x", {"resolved": ["https://192.0.2.1/x.tgz"]}, "from somewhere else"),
-        ("node_modules/x", {"link": True}, "is a link"),
-        ("node_modules/x", {"link": "yes"}, "is a link"),
-        ("node_modules/x", {"version": "file:../x"}, "no exact version"),
-        ("node_modules/x", {"version": "git+https://192.0.2.1/x"}, "no exact version"),
-        ("node_modules/x", {"version": "latest"}, "no exact version"),
-        ("node_modules/x", {"version": "1.0.0\n"}, "no exact version"),
-        ("node_modules/x", {"version": None}, "no exact version"),
-        ("node_modules/x", {"name": "../x"}, "a name that no npm package has"),
-        ("node_modules/x", {"name": "--prefix=/"}, "a name that no npm package has"),
-        ("node_modules/x", {"name": "https://192.0.2.1/x"}, "a name that no npm package has"),
-        ("node_modules/x", {"integrity": None}, "no hash"),
-        ("node_modules/x", {"integrity": "sha1-AAAAAAAAAAAAAAAAAAAAAAAAAAA="}, "no hash"),
-        ("node_modules/x", {"integrity": "sha512-AA=="}, "no hash"),
-        ("node_modules/x", {"integrity": f"{DIGEST} {DIGEST}"}, "no hash"),
         ("node_modules/x", {"inBundle": True, "integrity": "sha1-AA=="}, "no hash"),
-        ("node_modules/../x", {}, "no path of npm packages"),
-        ("node_modules/.bin", {}, "no path of npm packages"),
-        ("node_modules/x\n", {}, "no path of npm packages"),
-        ("/etc/x", {}, "no path of npm packages"),
-        ("x", {}, "no path of npm packages"),
-        ("node_modules//x", {}, "no path of npm packages"),
+        *((path, {}, "no path of npm packages") for path in WRONG_PATHS),
         ("", {"dependencies": {"board": "1.0.0", "x": "file:../x"}}, "must depend on board 1.0.0 and nothing else"),
         ("", {"dependencies": {"board": "file:../x"}}, "must depend on board"),
         ("", {"workspaces": ["x"]}, "must depend on board"),

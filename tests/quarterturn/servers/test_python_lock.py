@@ -41,58 +41,26 @@ def test_comments_continuations_extras_and_markers_are_read():
     assert (other.name, other.marker) == ("y", "")
 
 
-HOSTILE = [
-    "--no-binary x",
-    "--index-url https://192.0.2.1/simple",
-    "--find-links /tmp",
-    "--pre",
-    "-r other.txt",
-    "-c other.txt",
-    "-e .",
-    "-i https://192.0.2.1",
-    f"x @ file:///tmp/x.tar.gz {HASH}",
-    f"x@https://192.0.2.1/x.whl {HASH}",
-    f"https://192.0.2.1/x.whl {HASH}",
-    f"./x.whl {HASH}",
-    f"/tmp/x.tar.gz {HASH}",
-    f"x.tar.gz {HASH}",
-    f"git+https://192.0.2.1/x {HASH}",
-    f"${{HOME}}==1.0 {HASH}",
-    f"x==${{HOME}} {HASH}",
-    f"x==1.0 ; ${{HOME}} == '' {HASH}",
-    f"x==1.* {HASH}",
-    f"x===1.0 {HASH}",
-    f"x>=1.0 {HASH}",
-    f"x {HASH}",
-    f"x==1.0,==1.0 {HASH}",
-    f"x==one {HASH}",
-    "x==1.0",
-    "x==1.0 --hash=md5:0",
-    "x==1.0 --hash=sha256:0",
-    f"x==1.0 --hash=sha256:{'G' * 64}",
-    f"{PIN} --no-binary :all:",
-    f"{PIN} --config-settings=a=b",
-    f"x==1.0 --global-option=a {HASH}",
-    f"x==1.0 ; extra == 'a' {HASH}",
-    f"x==1.0 ; platform_release == 'a' {HASH}",
-    f"x==1.0 ; os_name {HASH}",
-    f"x==1.0 ; os_name == 'a' or {HASH}",
-    f"x==1.0 ; os_name == 'a\\b' {HASH}",
-    f"x==1.0 ; {'(' * 5000}os_name == 'a'{')' * 5000} {HASH}",
-    f"x==1.0 ; os_name == 'a' ; -r b {HASH}",
-    f"x==1.0 ; os_name == ' -r b' {HASH}",
-    f"x==1.0 ; os_name == 'a --pre ' {HASH}",
-    f"-x==1.0 {HASH}",
-    f"x[--pre]==1.0 {HASH}",
-    f"x\x0b-r other.txt=={HASH}",
-    f"x==1.0 {HASH}\x0c-r other.txt",
-    f"x==1.0 {HASH}\u2028-r other.txt",
-    f"х==1.0 {HASH}",  # noqa: RUF001 - a letter that looks like x
-    f"{PIN} \\",
-]
+OPTIONS = [
+    "--no-binary x", "--index-url https://192.0.2.1/simple", "--find-links /tmp", "--pre", "-r other.txt",
+    "-c other.txt", "-e .", "-i https://192.0.2.1", f"{PIN} --no-binary :all:", f"{PIN} --config-settings=a=b",
+    f"{PIN} \\", f"{PIN}\x0c-r other.txt", f"{PIN}\u2028-r other.txt", f"x\x0b-r other.txt=={HASH}",
+]  # fmt: skip
+UNHASHED = ["x==1.0", "x==1.0 --hash=md5:0", "x==1.0 --hash=sha256:0", f"x==1.0 --hash=sha256:{'G' * 64}"]
+UNPINNED = [
+    "x @ file:///tmp/x.tar.gz", "x@https://192.0.2.1/x.whl", "https://192.0.2.1/x.whl", "./x.whl", "/tmp/x.tar.gz",
+    "x.tar.gz", "git+https://192.0.2.1/x", "${HOME}==1.0", "x==${HOME}", "x==1.0 ; ${HOME} == ''", "x==1.*", "x===1.0",
+    "x>=1.0", "x", "x==1.0,==1.0", "x==one", "x==1.0 --global-option=a", "-x==1.0", "x[--pre]==1.0",
+    "х==1.0",  # noqa: RUF001 - a letter that looks like x
+]  # fmt: skip
+MARKERS = [
+    "extra == 'a'", "platform_release == 'a'", "os_name", "os_name == 'a' or", r"os_name == 'a\b'",
+    f"{'(' * 5000}os_name == 'a'{')' * 5000}", "os_name == 'a' ; -r b", "os_name == ' -r b'", "os_name == 'a --pre '",
+]  # fmt: skip
+HASHED = [f"{text} {HASH}" for text in (*UNPINNED, *(f"x==1.0 ; {marker}" for marker in MARKERS))]
 
 
-@pytest.mark.parametrize("line", HOSTILE)
+@pytest.mark.parametrize("line", [*OPTIONS, *UNHASHED, *HASHED])
 def test_a_line_that_is_no_pinned_requirement_is_refused_with_its_number(line):
     with pytest.raises(Malformed, match=r"^source/requirements\.txt, line 3 ") as caught:
         parse(f"# a comment\n{PIN}\n{line}", "source/requirements.txt")
@@ -104,26 +72,7 @@ def test_a_line_of_many_hashes_costs_no_more_than_its_length():
         parse(f"x==1.0 ; os_name{f' {HASH}' * 20_000} x", "it")
 
 
-WORDS = [
-    "x",
-    "==",
-    "1.0",
-    " ",
-    "\\\n",
-    "\n",
-    HASH,
-    ";",
-    "os_name",
-    "'a'",
-    "#",
-    "-r",
-    "--pre",
-    "@",
-    "${A}",
-    "[a]",
-    "\t",
-    "\r",
-]
+WORDS = ["\\\n", HASH, *["x", "==", "1.0", ";", "os_name", "'a'", "#", "-r", "--pre", "@", "${A}", "[a]"], *" \n\t\r"]
 
 
 @given(st.lists(st.sampled_from(WORDS) | st.text(max_size=4), max_size=24).map("".join))
@@ -141,14 +90,7 @@ def test_constraints_are_names_with_versions():
     assert constraints("mcp < 2 # old\n\nA_b>=1,!=1.5.* ; python_version >= '3.11'\n", "it") == (
         "mcp<2\na-b!=1.5.*,>=1 ; python_version >= '3.11'\n"
     )
-    for line in (
-        "-r x",
-        "mcp",
-        "mcp @ file:///x",
-        "mcp<2 --pre",
-        "${A}<2",
-        "mcp<2 ; extra == 'a'",
-        "https://192.0.2.1/x",
-    ):
+    hostile = ("-r x", "mcp", "mcp @ file:///x", "mcp<2 --pre", "${A}<2", "mcp<2 ; extra == 'a'", "https://192.0.2.1/x")
+    for line in hostile:
         with pytest.raises(Malformed, match=r"^constraints\.txt, line 1 "):
             constraints(line, "constraints.txt")

@@ -26,14 +26,12 @@ SITE = Path("lib", f"python{sys.version_info.major}.{sys.version_info.minor}", "
 
 
 def unpack_wheel(tmp_path, more):
-    """Unpack a wheel with these files as well."""
     put(tmp_path, "x = 1\n", more=more)
     write_folder(unpacked("wheels", tmp_path, PLACE, MTIME), tmp_path / "out", MTIME)
     return tmp_path / "out"
 
 
 def unpack_tarball(tmp_path, files, links=()):
-    """Unpack an npm tarball."""
     tarball = packed(files, links)
     digest = hashlib.sha512(tarball).hexdigest()
     cached = tmp_path / unpack.in_cache(digest)
@@ -80,22 +78,17 @@ def symlink(name):
     return entry
 
 
+ELSEWHERE = [
+    "../../../../canary", "/canary", "a/../../canary", "a/./canary", "a//canary", "..\\canary", "a\ncanary", "a" * 300,
+    "é" * 200, "/".join("a" * 200 for _ in range(8)), "x.data/purelib/../canary", "x.data/scripts/../../canary",
+    "x.data/data//canary",
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("../../../../canary", "leads elsewhere"),
-        ("/canary", "leads elsewhere"),
-        ("a/../../canary", "leads elsewhere"),
-        ("a/./canary", "leads elsewhere"),
-        ("a//canary", "leads elsewhere"),
-        ("..\\canary", "leads elsewhere"),
-        ("a\ncanary", "leads elsewhere"),
-        ("a" * 300, "leads elsewhere"),
-        ("é" * 200, "leads elsewhere"),
-        ("/".join("a" * 200 for _ in range(8)), "leads elsewhere"),
-        ("x.data/purelib/../canary", "leads elsewhere"),
-        ("x.data/scripts/../../canary", "leads elsewhere"),
-        ("x.data/data//canary", "leads elsewhere"),
+        *((name, "leads elsewhere") for name in ELSEWHERE),
         ("x.data/scripts/python", "'bin/python', which is there already"),
         ("x.data/data/pyvenv.cfg", "'pyvenv.cfg', which is there already"),
         ("x.data/purelib/mcp_notebook/__main__.py", "which is there already"),
@@ -131,14 +124,11 @@ def test_a_damaged_archive_is_refused_by_name(tmp_path):
 
 
 def test_an_npm_tarball_is_laid_out_without_its_links(tmp_path):
-    unpack_tarball(
-        tmp_path, {"package/a/b.js": "1", "other/c.js": "2"}, [("package/link", "/etc"), ("package/a/l", "../..")]
-    )
+    links = [("package/link", "/etc"), ("package/a/l", "../..")]
+    unpack_tarball(tmp_path, {"package/a/b.js": "1", "other/c.js": "2"}, links)
     out = tmp_path / "out"
-    assert sorted(str(path.relative_to(out)) for path in out.rglob("*") if not path.is_dir()) == [
-        "node_modules/x/a/b.js",
-        "node_modules/x/c.js",
-    ]
+    files = sorted(str(path.relative_to(out)) for path in out.rglob("*") if not path.is_dir())
+    assert files == ["node_modules/x/a/b.js", "node_modules/x/c.js"]
 
 
 @pytest.mark.parametrize("name", ["package/../../../canary", "package//canary", "/canary/../x", "package/a/../canary"])
