@@ -8,6 +8,8 @@ import pytest
 from quarterturn.settings import ServiceSettings
 from quarterturn.submissions.store.requests import SubmissionRequest
 
+from ..conftest import with_submitters
+
 NOW, MONTH = datetime(2026, 12, 5, 10, tzinfo=UTC), "2026-12"
 PLAIN = SubmissionRequest("private", image="agent:1")
 
@@ -16,9 +18,7 @@ PLAIN = SubmissionRequest("private", image="agent:1")
 def house(home, opened):
     house = opened(home, lambda: NOW)
     house.settings = house.settings.model_copy(update={"service": ServiceSettings(images=("",), at_once=2)})
-    for name in ("ada", "bob"):
-        house.accounts.create(name, "submitter")
-    return house
+    return with_submitters(house, "ada", "bob")
 
 
 def taken(house, account="ada", *, counts=False):

@@ -12,6 +12,8 @@ from quarterturn.submissions.store.queue import LEASE, TRIES, Claim, Queue, paus
 from quarterturn.submissions.store.requests import SubmissionRequest, Submissions
 from vault.database import transaction
 
+from ..conftest import with_submitters
+
 both = pytest.mark.both_databases
 
 REQUEST = SubmissionRequest("dev", image="agent:1")
@@ -19,12 +21,8 @@ MONTH = "2026-12"
 
 
 @pytest.fixture
-def house(home, clock):
-    house = Application(home, None, clock)
-    for name in ("ada", "bob", "carl", "countess"):
-        house.accounts.create(name, "submitter")
-    yield house
-    house.close()
+def house(home, clock, opened):
+    return with_submitters(opened(home, clock), "ada", "bob", "carl", "countess")
 
 
 @pytest.fixture

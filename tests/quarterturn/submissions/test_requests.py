@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlmodel import Session
 
-from quarterturn.app import Application
 from quarterturn.errors import Malformed, NotAllowed, NotFound, OverQuota
 from quarterturn.failure_codes import CODES, charged, code_of
 from quarterturn.settings import ServiceSettings
@@ -14,8 +13,10 @@ from quarterturn.submissions.store.requests import SubmissionRequest, Submission
 from quarterturn.submissions.store.tables import SubmissionRow
 from sandbox.errors import Malformed as NoImage
 from sandbox.errors import Refused
-from sandbox.runs import submission as submissions
 from vault.database import transaction
+
+from ...rotation.conftest import NamedBox, submission
+from ..conftest import with_submitters
 
 both = pytest.mark.both_databases
 
@@ -26,12 +27,8 @@ PRIVATE = SubmissionRequest("private", image="agent:1")
 
 
 @pytest.fixture
-def house(home):
-    house = Application(home, None, lambda: NOW)
-    for name in ("ada", "bob", "countess"):
-        house.accounts.create(name, "submitter")
-    yield house
-    house.close()
+def house(home, opened):
+    return with_submitters(opened(home, lambda: NOW), "ada", "bob", "countess")
 
 
 @pytest.fixture
@@ -57,12 +54,7 @@ def work_off(house, code=None, run=None):
 
 def a_run(house, submitter="ada", *, served=False):
     """Record a private run in the ledger's rows; nobody plays it."""
-
-    class Box:
-        name, official = "docker", True
-
-    submitted = submissions.Submission("image", "agent", submitter, submissions.Program(), "sha256:" + "0" * 64)
-    record = house.runs.open(submitted, month=MONTH, track="docker", tasks=1, box=Box())
+    record = house.runs.open(submission(submitter), month=MONTH, track="docker", tasks=1, box=NamedBox())
     if served:
         with transaction(house.engine) as session:
             house.exposures.expose(session, record, "t-" + "a" * 16, "s", channel="docker")
@@ -182,25 +174,25 @@ def test_a_submission_cancelled_while_it_runs_is_charged(house, take):
     assert house.submissions.quotas("ada", MONTH)["dev"].used == 1
 
 
-@pytest.mark.parametrize("code", sorted(set(CODES) - {"cancelled"}))
-def test_failures_of_the_operator_are_refunded_and_others_are_not(house, take, code):
-    take()
-    work_off(house, code)
-    assert house.submissions.quotas("ada", MONTH)["dev"].used == (0 if CODES[code].ours else 1)
+def test_failures_of_the_operator_are_refunded_and_others_are_not(house, take):
+    for code in sorted(set(CODES) - {"cancelled"}):
+        house.accounts.create(code, "submitter")
+        take(code)
+        work_off(house, code)
+        assert house.submissions.quotas(code, MONTH)["dev"].used == (0 if CODES[code].ours else 1), code
 
 
 @both
-@pytest.mark.parametrize("code", sorted(CODES))
-def test_a_private_run_costs_nothing_only_where_it_was_served_nothing(house, take, code):
+def test_a_private_run_costs_nothing_only_where_it_was_served_nothing(house, take):
     """The cause does not matter: a refund of a run that was served something would be a second draw."""
-    take(submission_request=PRIVATE)
-    work_off(house, code)
-    take(submission_request=PRIVATE)
-    work_off(house, code, run=a_run(house))
-    assert house.submissions.quotas("ada", MONTH)["private"].used == 0
-    take(submission_request=PRIVATE)
-    work_off(house, code, run=a_run(house, served=True))
-    assert house.submissions.quotas("ada", MONTH)["private"].used == 1
+    for code in sorted(CODES):
+        house.accounts.create(code, "submitter")
+        used = []
+        for run in (lambda: None, lambda: a_run(house, code), lambda: a_run(house, code, served=True)):  # noqa: B023
+            take(code, PRIVATE)
+            work_off(house, code, run=run())
+            used.append(house.submissions.quotas(code, MONTH)["private"].used)
+        assert used == [0, 0, 1], code
 
 
 @both

@@ -27,8 +27,6 @@ MEDIUM = Stratum("filesystem", "composition", "medium")
 
 @dataclass(frozen=True)
 class Played:
-    """Result of a stub prover's play."""
-
     evidence: Evidence
     calls: int
     errors: int
@@ -92,13 +90,8 @@ def fill(house, grammars, wanted, prover=None, workers=2, *, seed=SEED, around=N
 
 @pytest.mark.full
 def test_a_seed_gives_the_same_tasks_however_many_workers_prove_them(house, grammars, tmp_path):
-    tallies = []
-    for workers in (1, 4):
-        with (
-            pytest.MonkeyPatch.context() as patched
-        ):  # nothing is kept, so that the second draw finds what the first did
-            patched.setattr(house.drafts, "keep", lambda draft, *_, **__: None)
-            tallies.append(fill(house, grammars, {EASY: 2, MEDIUM: 2}, workers=workers))
+    wanted = {EASY: 2, MEDIUM: 2}  # nothing is kept, so that the second draw finds what the first did
+    tallies = [fill_nothing_kept(house, grammars, wanted, workers=workers) for workers in (1, 4)]
     assert tallies[0].drawn == 4
     assert sorted(tallies[0].admitted) == sorted(tallies[1].admitted)
 
@@ -133,7 +126,7 @@ def test_templates_that_keep_failing_are_given_up(house, grammars):
 
 
 def test_a_draw_that_was_interrupted_goes_on(house, grammars):
-    whole = fill_nothing_kept(house, grammars, {MEDIUM: 4})
+    whole = fill_nothing_kept(house, grammars, {MEDIUM: 4}).admitted
     kept = []
 
     def interrupted():
@@ -150,10 +143,10 @@ def test_a_draw_that_was_interrupted_goes_on(house, grammars):
     assert tally.drawn == 2
 
 
-def fill_nothing_kept(house, grammars, wanted):
+def fill_nothing_kept(house, grammars, wanted, **how):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(house.drafts, "keep", lambda draft, *_, **__: None)
-        return fill(house, grammars, wanted).admitted
+        return fill(house, grammars, wanted, **how)
 
 
 def test_a_draft_in_the_words_of_another_task_is_not_proven_and_its_skeleton_is_drawn_anew(house, grammars):
@@ -297,9 +290,8 @@ def test_an_interrupted_draw_resumes_with_what_it_kept_and_bars_what_others_gave
         def fill(self, wanted, seed, **more):
             calls.append((wanted, len(seed), more))
 
-    supply = Replenishment(
-        unstocked.vault, unstocked.months, unstocked.spec, unstocked.known_tasks, lambda *_: Recorder()
-    )
+    home = unstocked
+    supply = Replenishment(home.vault, home.months, home.spec, home.known_tasks, lambda *_: Recorder())
     supply.fill({EASY: 1}, box=unstocked.box(), author="ada")
     ((wanted, size, more),) = calls
     assert (wanted, size, more["drawn_for"]) == ({EASY: 1}, 32, "2026-12")

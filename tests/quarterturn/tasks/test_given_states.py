@@ -50,17 +50,13 @@ def test_every_kind_of_state_is_read_in_one_check(state, checked):
 @pytest.mark.needs("databases")
 def test_a_dump_that_cannot_be_loaded_is_named(state, checked):
     (state / "postgres.sql").write_text("CREAT TABLE people (name text);")
-    said = checked(ADA)
-    assert said.code == 2
-    assert "postgres.sql cannot be loaded by postgres" in said.sentence
+    checked(ADA).refuses(2, "postgres.sql cannot be loaded by postgres")
 
 
 def test_if_no_backend_can_be_started_the_others_are_not_judged(state, checked, monkeypatch):
     (state / "postgres.sql").write_text("CREATE TABLE people (name text);")
     monkeypatch.setattr("quarterturn.boxes.BOXES", {"bwrap": absent})
-    said = checked(ADA)
-    assert said.code == 6
-    assert "postgres.sql needs a throwaway postgres, which cannot be started" in said.sentence
+    checked(ADA).refuses(6, "postgres.sql needs a throwaway postgres, which cannot be started")
 
 
 def absent(**_):
@@ -85,9 +81,7 @@ def absent(**_):
 )
 def test_a_folder_that_is_no_state_is_refused_in_one_sentence(state, checked, name, content, says):
     (state / name).write_text(content)
-    said = checked(ADA)
-    assert said.code == 2
-    assert says in said.sentence
+    checked(ADA).refuses(2, says)
 
 
 def test_a_state_given_twice_is_refused(state, checked):
@@ -109,9 +103,7 @@ def test_a_state_of_a_release_is_judged_from_its_file_by_the_predicate_of_the_ta
         said = say(*words, "--json")
         assert (said.code, said.data["verdict"]) == (code, verdict)
     (tmp_path / "state.json").write_text('{"filesystem": {"a": {"kind": "file"}}}')
-    said = say(*words)
-    assert said.code == 2
-    assert "state.json is no state: the state at $.filesystem['a'] needs" in said.sentence
+    say(*words).refuses(2, "state.json is no state: the state at $.filesystem['a'] needs")
 
 
 def test_claims_are_judged_again_from_replies_that_a_result_has_and_no_model_is_asked(checked, tmp_path):

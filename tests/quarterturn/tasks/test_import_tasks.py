@@ -106,7 +106,6 @@ def test_an_import_says_which_tasks_the_homes_set_has_no_place_for(home, say, tm
     assert said.code == 0
     task_id = json.loads(file.read_text())["task"]["id"]
     assert f"{task_id}  admitted" in said.out
-    assert (
-        "Cannot go live: the set 'demo' has no stratum filesystem/single-tool/hard; of that server it has" in said.out
-    )
+    words = "Cannot go live: the set 'demo' has no stratum filesystem/single-tool/hard; of that server it has"
+    assert words in said.out
     assert "filesystem/single-tool/easy" in said.out

@@ -186,8 +186,6 @@ def test_on_a_terminal_each_task_is_approved_rejected_or_left(waiting, say):
 
 @pytest.fixture
 def answer(say, monkeypatch):
-    """Return a function that runs the verb with the lines that a person types."""
-
     def run(home, *lines):
         monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
         return say("task", "review", "--one-by-one", "--as", "grace", "--home", home)
@@ -217,6 +215,6 @@ def test_a_person_who_has_had_enough_keeps_what_was_decided(waiting, say, answer
 
 def test_one_by_one_takes_no_decision_beforehand(waiting, say):
     home, _ = waiting
-    said = say("task", "review", "--one-by-one", "--approve", "--batch", "--as", "grace", "--home", home)
-    assert said.code == 2
-    assert "--one-by-one asks a person" in said.sentence
+    say("task", "review", "--one-by-one", "--approve", "--batch", "--as", "grace", "--home", home).refuses(
+        2, "--one-by-one asks a person"
+    )

@@ -12,6 +12,8 @@ from sandbox.servers.registry import SERVERS
 from vault.task.document import Task
 from vault.task.lifecycle import TaskState
 
+from ..conftest import EASY, written
+
 pytestmark = pytest.mark.box
 
 WORD = "amaranthine-zephyr"
@@ -26,14 +28,8 @@ def draft(**changes):
     tools = [f"{name}.{tool}" for name in ("filesystem", "sqlite") for tool in SERVERS[name].tools]
     tools = list(dict.fromkeys([call["tool"] for call in (WRITE, INSERT)] + tools))
     table = {"columns": [["id", "INTEGER PRIMARY KEY"], ["name", "TEXT NOT NULL"]], "rows": [[1, "Ada"]]}
-    task = {
-        "schema": "quarterturn/task/v1",
-        "spec": "1.0.0",
-        "id": "t-aaaaaaaaaaaaaaaa",
-        "server": "filesystem",
+    task = written(EASY, 1) | {
         "category": "composition",
-        "difficulty": "easy",
-        "max_steps": 6,
         "goal": f"Count the people for {WORD}.",
         "initial_state": {"filesystem": {"files": {"notes.txt": "a\nb\nc\n"}}, "sqlite": {"tables": {"people": table}}},
         "available_tools": tools[:14],
@@ -145,23 +141,21 @@ def test_a_task_of_the_home_is_opened_under_a_name_and_nothing_of_it_is_logged(h
     )
     house.vault.advance(line["task"]["id"], "admit")
     caplog.set_level(logging.DEBUG)
-    missing = say("task", "try", line["task"]["id"], "--home", home)
-    assert (missing.code, "needs --as NAME" in missing.sentence) == (3, True)
+    say("task", "try", line["task"]["id"], "--home", home).refuses(3, "needs --as NAME")
     played = say("task", "try", line["task"]["id"], "--as", "grace", "--box", "bwrap", "--home", home)
     assert played.code == 0
     assert f"Count the people of lane-0 and yard-0 for {WORD}." in played.out
     log = say("access", "log", "--home", home, "--json").data
-    assert [(row["who"], row["what"], row["why"]) for row in log] == [
-        ("grace", f"task/{line['task']['id']}", "task try")
-    ]
+    task_id = line["task"]["id"]
+    assert [(row["who"], row["what"], row["why"]) for row in log] == [("grace", f"task/{task_id}", "task try")]
     assert WORD not in caplog.text + played.err
 
 
 def test_an_agent_is_not_shown_a_live_task(playable, say, opened):
     live = opened(playable).vault.records(TaskState.LIVE)[0].id
-    refused = say("task", "try", live, "--as", "grace", "--agent", "python3 agent.py", "--home", playable)
-    assert refused.code == 4
-    assert "is live, and an agent is shown live tasks in runs alone" in refused.sentence
+    say("task", "try", live, "--as", "grace", "--agent", "python3 agent.py", "--home", playable).refuses(
+        4, "is live, and an agent is shown live tasks in runs alone"
+    )
     assert say("access", "log", "--home", playable, "--json").data == []
 
 
@@ -190,9 +184,7 @@ def test_what_cannot_be_played_is_refused_in_one_sentence_before_anything_is_sta
 def test_a_file_that_is_not_there_and_a_line_that_is_no_draft_are_refused(say, file, tmp_path):
     assert say("task", "try", tmp_path / "none.jsonl", "--line", 1).code == 3
     file.write_text('{"task": {}}\n')
-    said = say("task", "try", file)
-    assert said.code == 2
-    assert f"{file}, line 1" in said.sentence
+    say("task", "try", file).refuses(2, f"{file}, line 1")
 
 
 def test_states_that_cannot_be_compared_leave_the_verdict_as_it_is(say, file, monkeypatch):

@@ -8,9 +8,8 @@ from rotation.generation.yield_stats import YieldStats
 
 def fared(template, *, survived=(), made=10, shut=None):
     draft = SimpleNamespace(id="t-x", template=template)
-    gates = (
-        () if shut is None else (SimpleNamespace(number=shut, name="mutants fail", detail="mutants.late gets true"),)
-    )
+    gate = SimpleNamespace(number=shut, name="mutants fail", detail="mutants.late gets true")
+    gates = () if shut is None else (gate,)
     evidence = {"mutation": {"made": made, "survived": list(survived)}}
     return draft, SimpleNamespace(ok=shut is None, failed=gates, evidence=evidence)
 
