@@ -10,7 +10,6 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 
@@ -57,7 +56,6 @@ class Child:
 
     @property
     def reported(self) -> tuple[str, ...]:
-        """Give what the striker has reported so far."""
         return tuple(os.pread(self._tell, os.fstat(self._tell).st_size, 0).decode().splitlines())
 
     def wait(self) -> ChildResult | None:
@@ -84,7 +82,6 @@ class Child:
 
 
 def die() -> None:
-    """Kill this very process."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -99,14 +96,11 @@ class Gate:
         os.read(self._near, 1)
 
     def open(self, count: int = 1) -> None:
-        """Let so many processes through."""
         os.write(self._far, b"!" * count)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, where: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self._near)
         os.close(self._far)

@@ -107,7 +107,6 @@ class Striker:
         return committed
 
     def at(self, changed: str, error: Exception) -> None:
-        """Strike, unless this change was struck before."""
         name = f"{step()}{changed}"
         if name in self._struck:
             return
@@ -119,7 +118,6 @@ class Striker:
 
 
 def thing(path: Path) -> str:
-    """Give the kind of a file."""
     return next((words for form, words in THINGS.items() if re.fullmatch(form, str(path))), str(path))
 
 

@@ -189,7 +189,6 @@ def _lost(before: set[str], said: ChildResult) -> set[str]:
 
 
 def _forgotten(base: Path, lost: set[str]) -> Iterator[str]:
-    """Give what was not durable at the end."""
     yield from (f"{path} was not forced to the disk again" for path in lost if not path.startswith(f"{base}/{DRAWN}"))
 
 

@@ -32,7 +32,6 @@ def blocks(page: str, language: str = "") -> list[str]:
 
 
 def commands(page: str) -> list[str]:
-    """Give the commands of a guide, one per line."""
     return [line for block in blocks(page) for line in block.splitlines()]
 
 
@@ -100,6 +99,5 @@ class GuideShell:
 
 
 def heard_at(port: int) -> bool:
-    """Give whether somebody listens on a loopback port."""
     with socket.socket() as attempt:
         return attempt.connect_ex(("127.0.0.1", port)) == 0

@@ -22,7 +22,6 @@ OVER = "is done; the next one is"
 
 
 def sound(home: Path) -> None:
-    """Check everything that could contradict itself."""
     with closing(Application(home, None)) as house:
         assert house.writer.fsck() == []
         house.vault.verify_access_log()
@@ -42,7 +41,6 @@ class Scene:
         self.home, self.copy, self.new = base / "home", base / "copy", base / "new"
 
     def clear(self) -> None:
-        """Remove everything."""
         for path in self.base.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
@@ -106,7 +104,6 @@ class Scene:
 
 
 def clear(said: ChildResult) -> None:
-    """Require one sentence, of a code that says whose turn it is, and nothing of a library."""
     assert said.code in CLEAR, said.text
     assert said.sentence.startswith("quarterturn: "), said.text
     assert "Traceback" not in said.text

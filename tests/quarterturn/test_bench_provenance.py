@@ -10,12 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FIGURE = re.compile(r"\*{0,2}\d[\d.,]*( ?(%|s|ms|MB|kB|MiB))?\*{0,2}( \([^)]*\))?")
-COMPUTED = {
-    (
-        "docs/reference/covert-channels.md",
-        "Covert channels: what a run can still say, and how much",
-    ): "logarithms of counts"
-}
+CHANNELS = "Covert channels: what a run can still say, and how much"
+COMPUTED = {("docs/reference/covert-channels.md", CHANNELS): "logarithms of counts"}
 """Sections whose figures are computed, not measured, with the way."""
 
 

@@ -24,8 +24,6 @@ from sandbox.judge import JUDGING
 
 
 class Stub:
-    """A box that answers, or says what it lacks."""
-
     def __init__(self, name, lacks=None):
         self.name, self.lacks = name, lacks
 
@@ -37,9 +35,8 @@ class Stub:
 @pytest.fixture
 def there(monkeypatch):
     def put(docker=None, bwrap=None):
-        monkeypatch.setattr(
-            boxes, "BOXES", {"docker": lambda **_: Stub("docker", docker), "bwrap": lambda **_: Stub("bwrap", bwrap)}
-        )
+        stubs = {"docker": lambda **_: Stub("docker", docker), "bwrap": lambda **_: Stub("bwrap", bwrap)}
+        monkeypatch.setattr(boxes, "BOXES", stubs)
         monkeypatch.setattr(doctor_checks, "BOXES", boxes.BOXES)
 
     return put
@@ -208,8 +205,6 @@ def test_doctor_says_how_a_lost_database_and_a_newer_one_are_mended(there, say, 
 
 @pytest.fixture
 def suite(monkeypatch):
-    """Replace the attack suite with the test's own attempts."""
-
     def put(*made):
         def attack(box, *, controls, done):
             for attempt in made:
@@ -240,9 +235,8 @@ def test_an_attack_that_escapes_is_a_no(outcome, code, there, say, suite):
 
 def test_attempts_made_before_the_suite_was_lost_are_reported(there, say, suite):
     there()
-    suite(
-        Attempt("tcp", "network", "no route", "escaped", "got there"), Lost("the drill x did not end (agent-timeout)")
-    )
+    escaped = Attempt("tcp", "network", "no route", "escaped", "got there")
+    suite(escaped, Lost("the drill x did not end (agent-timeout)"))
     said = say("doctor", "--attack", "--box", "bwrap")
     assert (said.code, said.out) == (6, "")
     assert said.err.index("tcp got out: got there") < said.err.index("the drill x did not end (agent-timeout)")

@@ -21,8 +21,6 @@ LIGHT = {"mcp", "docker", "sqlmodel", "sqlalchemy", "fastapi", "alembic", "crypt
 
 
 def verbs() -> Iterator[tuple[str, ...]]:
-    """Give all verbs of all groups, and the groups, as words."""
-
     def walk(command: object, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         yield words
         for name, below in getattr(command, "commands", {}).items():
@@ -108,25 +106,24 @@ def test_every_kind_of_error_has_its_number():
     assert exit_code(ValueError("x")) is None
 
 
-def test_a_mistake_of_ours_says_where_and_not_what(say, home, monkeypatch):
+@pytest.mark.parametrize(
+    "case",
+    [
+        (RuntimeError("the goal is: bring the amaranth lantern"), 70, "RuntimeError in stumble"),
+        (KeyboardInterrupt(), 130, "the same command resumes"),
+    ],
+    ids=["a mistake of ours", "an interrupt"],
+)
+def test_what_stops_a_verb_is_told_and_no_words_of_an_error_of_ours(say, home, monkeypatch, case):
+    error, code, words = case
+
     def stumble(*_: object) -> None:
-        raise RuntimeError("the goal is: bring the amaranth lantern")
+        raise error
 
     monkeypatch.setattr("quarterturn.month.turn_status.status", stumble)
     said = say("turn", "status", "--home", home, "--json")
-    assert said.code == 70
-    assert "RuntimeError in stumble" in said.data["error"]
+    assert (said.code, words in said.data["error"]) == (code, True)
     assert "amaranth" not in said.out + said.err
-
-
-def test_an_interrupted_verb_says_that_it_goes_on(say, home, monkeypatch):
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("quarterturn.month.turn_status.status", interrupted)
-    said = say("turn", "status", "--home", home, "--json")
-    assert said.code == 130
-    assert "the same command resumes" in said.data["error"]
 
 
 def test_an_option_without_its_value_names_the_verb_that_it_belongs_to(say):
@@ -177,13 +174,8 @@ def test_a_reader_that_goes_away_is_no_error(home):
 def test_a_closed_stream_is_an_empty_one_and_never_a_file_of_the_home(home, closed):
     program = Path(sys.executable).parent / "quarterturn"
     before = (home / "quarterturn.db").read_bytes()[:100]
-    said = subprocess.run(
-        ["bash", "-c", f"{program} keys add passphrase --as ada --home {home} {closed}"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = ["bash", "-c", f"{program} keys add passphrase --as ada --home {home} {closed}"]
+    said = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert said.returncode == 2
     assert said.stderr.startswith(f"{cli.NAME}: there is nobody to ask") == ("2>&-" not in closed)
     assert (home / "quarterturn.db").read_bytes()[:100] == before

@@ -25,7 +25,6 @@ from .scenes import OVER, Scene, clear, sound, with_keys
 
 @pytest.fixture(scope="session")
 def drafts(memory: Path) -> Path:
-    """A file of two tasks to import."""
     path = memory / "drafts.jsonl"
     path.write_text(draft_lines(50, 51))
     return path
@@ -90,7 +89,6 @@ def test_the_page_has_a_table_for_every_verb_that_is_prepared():
 
 
 def require_the_table(name: str, way: str, blows: list[Blow]) -> None:
-    """Require that the blows are those of the page."""
     found = [(struck, blow.left) for blow in blows for struck in blow.said.struck]
     killed = [row for row in TABLE[name] if row[0] != "after: the view"]
     assert found == TABLE[name] or (way == "kill" and found == killed)
@@ -136,7 +134,6 @@ def test_an_import_reports_a_failing_disk_and_the_next_one_stores_each_task_once
 
 @contextmanager
 def disk(folder: Path, size: str) -> Iterator[Path]:
-    """Give a small disk of the test's own."""
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], check=True)
     try:
@@ -199,7 +196,6 @@ def test_on_a_read_only_disk_every_verb_says_so_and_changes_nothing(tmp_path, te
 
 
 def both(one, other) -> list[ChildResult]:
-    """Run two verbs concurrently."""
     return [ended() for ended in [start(one), start(other)]]
 
 

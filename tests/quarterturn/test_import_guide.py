@@ -21,12 +21,8 @@ def test_the_guides_command_makes_a_draft_that_lacks_nothing(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     Path("rows.jsonl").write_text(row)
     assert run(shlex.split(line)) == 0
-    assert json.loads(Path("report.jsonl").read_text()) == {
-        "name": "greeting",
-        "outcome": "whole",
-        "reasons": [],
-        "missing": [],
-    }
+    report = json.loads(Path("report.jsonl").read_text())
+    assert report == {"name": "greeting", "outcome": "whole", "reasons": [], "missing": []}
     (draft,) = read_drafts(Path("drafts.jsonl").read_bytes(), "drafts.jsonl")
     assert draft.provenance["solutions"][0]["name"] == "reference"
 

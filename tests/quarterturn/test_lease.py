@@ -45,9 +45,8 @@ def test_a_job_that_another_has_claimed_since_is_lost_to_its_former_worker(house
     clock.now += LEASE + timedelta(seconds=1)
     house.queue.reap()
     alive = house.queue.claim("two")
-    assert [
-        jobs.LeaseHeartbeat(house.submissions, house.queue, one, threading.Event()).status() for one in (dead, alive)
-    ] == ["lost", "held"]
+    heartbeats = [jobs.LeaseHeartbeat(house.submissions, house.queue, one, threading.Event()) for one in (dead, alive)]
+    assert [heartbeat.status() for heartbeat in heartbeats] == ["lost", "held"]
 
 
 def test_a_job_that_this_machine_cannot_run_is_set_aside_also_once_its_run_is_open(small, clock, monkeypatch):

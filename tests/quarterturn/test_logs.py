@@ -60,11 +60,8 @@ def test_a_line_is_an_object_with_its_time_its_level_and_who_said_it(written):
     logging.getLogger("library").info("nobody wants to know")
     logging.getLogger("library").warning("look", extra={"count": 3, "ratio": 0.5, "none": None, "names": ["a", b"b"]})
     first, second = written()
-    assert (first["event"], first["level"], first["logger"]) == (
-        "step retire is done",
-        "info",
-        "quarterturn.wall_clock",
-    )
+    shown = {name: first[name] for name in ("event", "level", "logger")}
+    assert shown == {"event": "step retire is done", "level": "info", "logger": "quarterturn.wall_clock"}
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z", str(first["timestamp"]))
     assert (second["count"], second["ratio"], second["none"], second["names"]) == (3, 0.5, None, ["a", "b"])
 

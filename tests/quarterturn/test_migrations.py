@@ -2,7 +2,6 @@
 
 import hashlib
 import shutil
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -51,7 +50,6 @@ def add_migration(folder: Path, patch: pytest.MonkeyPatch, code: str) -> None:
 
 
 def tables(engine) -> set[str]:
-    """Name our tables, without those of procrastinate."""
     names = inspect(engine).get_table_names()
     return {name for name in names if name != "alembic_version" and not name.startswith("procrastinate_")}
 
@@ -63,12 +61,6 @@ def test_the_newest_revision_is_the_head_of_one_line():
     assert revisions[0].revision == migrations.NEWEST
     assert all(isinstance(revision.down_revision, str | None) for revision in revisions)
     assert all(Path(revision.path).name.startswith(revision.revision) for revision in revisions)
-
-
-@pytest.fixture
-def next_version(tmp_path, monkeypatch):
-    """Return a function that adds a second migration with this text."""
-    return partial(add_migration, tmp_path / "scripts", monkeypatch)
 
 
 def test_a_released_migration_is_never_edited():
@@ -129,9 +121,9 @@ def test_a_migration_that_fails_changes_nothing(engine, monkeypatch):
         assert migrations.current(connection) is None
 
 
-def test_an_upgrade_that_fails_in_the_middle_changes_nothing(engine, next_version):
+def test_an_upgrade_that_fails_in_the_middle_changes_nothing(engine, tmp_path, monkeypatch):
     migrations.upgrade(engine)
-    next_version(FAILS)
+    add_migration(tmp_path / "scripts", monkeypatch, FAILS)
     with pytest.raises(Exception, match="no_such_column"):
         migrations.upgrade(engine)
     assert tables(engine) == set(METADATA.tables)

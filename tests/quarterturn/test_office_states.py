@@ -6,14 +6,9 @@ import pytest
 
 from sandbox.servers.registry import SERVERS
 
-MESSAGE = {
-    "from": "bob@example.org",
-    "to": ["agent@example.org"],
-    "subject": "Plan",
-    "text": "x",
-    "date": "2026-01-05T10:00:00Z",
-}
-EVENT = {"summary": "Plan", "start": "2026-01-05T10:00:00Z", "end": "2026-01-05T11:00:00Z"}
+WHEN, PEOPLE = "2026-01-05T10:00:00Z", {"from": "bob@example.org", "to": ["agent@example.org"]}
+MESSAGE = PEOPLE | {"subject": "Plan", "text": "x", "date": WHEN}
+EVENT = {"summary": "Plan", "start": WHEN, "end": "2026-01-05T11:00:00Z"}
 STATES = {
     "spreadsheet": {"workbooks": {"a.xlsx": {"sheets": [{"name": "S", "rows": [["n"], [2], ["=A2*2"]]}]}}},
     "calendar": {"calendars": {"work": {"events": [EVENT]}}},

@@ -45,8 +45,6 @@ def b64(data: bytes) -> str:
 
 @pytest.fixture
 def plumb(say, monkeypatch, tmp_path):
-    """Run a verb on a document, or on lines."""
-
     def given(verb, *documents, options=()):
         (tmp_path / "in").write_text("\n".join(one if isinstance(one, str) else json.dumps(one) for one in documents))
         with (tmp_path / "in").open() as text:
@@ -58,7 +56,6 @@ def plumb(say, monkeypatch, tmp_path):
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """Give a log of 300 leaves, as it is served."""
     writer = LogWriter(tmp_path / "log", tmp_path / "head" / "signed", LOG, LOG.name)
     writer.append(LEAVES[:200], 0)
     writer.append(LEAVES[200:], 200)
@@ -81,16 +78,8 @@ SAME = {"size1": 1, "size2": 1, "root1": b64(TWO.root(1)), "root2": b64(TWO.root
 STRANGE = [True, 1.0, "1", None, -1]
 """Values that are no leaf's index and no size, though some of them equal 1 in Python."""
 FORMS = "64 lower-case hexadecimal digits, as in a release, or canonical base64, as in a checkpoint"
-NO_SALT = [
-    "",
-    bytes(31).hex(),
-    "AB" * 32,
-    b64(bytes(31)),
-    b64(bytes(33)),
-    b64(bytes(32)).rstrip("="),
-    "a" * 63 + "\n",
-    7,
-]
+NO_SALT = ["", bytes(31).hex(), "AB" * 32, *(b64(bytes(size)) for size in (31, 33)), b64(bytes(32)).rstrip("="), 7]
+NO_SALT += ["a" * 63 + "\n"]
 YES = [
     ("verify-inclusion", INCLUSION, {"ok": True}),
     ("verify-consistency", SAME, {"ok": True}),

@@ -31,9 +31,8 @@ def test_a_worker_that_lies_is_found_at_the_turn_and_named_to_maintainers_alone(
     assert "8 of 8 chosen results judged again (8 of them by the process that judged at first), 1 came" in said.out
     assert f"  otherwise: {lied[0]}: " in said.out
     assert f"  otherwise: {lied[0]}: " in say("turn", "status", "--home", playable).out
-    (finding,) = [
-        one for one in say("watch", "list", "--home", playable, "--json").data["findings"] if one["p_adj"] is None
-    ]
+    findings = say("watch", "list", "--home", playable, "--json").data["findings"]
+    (finding,) = [one for one in findings if one["p_adj"] is None]
     assert (finding["kind"], finding["subject"], finding["state"]) == ("verdict", lied[0], "open")
     release, key = playable / "public" / "releases" / "Historical-2026-12", playable / "public" / "log.vkey"
     audited = say("audit", release, "--key", key)

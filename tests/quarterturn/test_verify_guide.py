@@ -71,7 +71,6 @@ def published(memory):
 
 @pytest.fixture
 def workspace(published, tmp_path):
-    """Give a copy of that folder."""
     return Path(shutil.copytree(published, tmp_path / "workspace"))
 
 
@@ -108,7 +107,6 @@ FETCH_WITH_OURS, COPY = blocks(PAGE)
 
 @pytest.fixture
 def service(published):
-    """Return the address of a service of that home."""
     with served_by_thread(published.parent / "home") as url:
         yield url
 
