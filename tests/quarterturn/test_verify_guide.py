@@ -237,10 +237,8 @@ def relist(workspace, name):
     manifest = workspace / RELEASE / contents.MANIFEST
     old = sha256(manifest)
     document = json.loads(manifest.read_bytes())
-    document["files"][name] = {
-        "bytes": (workspace / RELEASE / name).stat().st_size,
-        "sha256": sha256(workspace / RELEASE / name),
-    }
+    file = workspace / RELEASE / name
+    document["files"][name] = {"bytes": file.stat().st_size, "sha256": sha256(file)}
     manifest.write_text(json.dumps(document, separators=(",", ":"), sort_keys=True))
     for path in (workspace / RELEASE / "log/tile/entries").rglob("*"):
         if path.is_file():

@@ -409,9 +409,8 @@ def test_the_witnesses_policy_is_one_of_the_rules(home, opened):
 def test_rules_that_were_written_into_the_database_are_refused(house):
     asked(house)
     with transaction(house.engine) as session:
-        session.connection().exec_driver_sql(
-            "UPDATE quarterturn_rules SET body = CAST(replace(body, 'ada', 'eve') AS BLOB)"
-        )
+        change = "UPDATE quarterturn_rules SET body = CAST(replace(body, 'ada', 'eve') AS BLOB)"
+        session.connection().exec_driver_sql(change)
     with pytest.raises(Refused, match="rules 1 in the database were changed there"):
         house.approvals.require(*EXPORT)
 

@@ -27,9 +27,7 @@ class Rows:
         self.asked.append(set(names))
         if self.broken:
             raise RuntimeError("the database is away")
-        return {
-            name: Look(self.state, f"{name} {self.state} {self.place}".encode(), name == self.private) for name in names
-        }
+        return {name: look(name, self.state, self.place, private=name == self.private) for name in names}
 
 
 def found(condition):

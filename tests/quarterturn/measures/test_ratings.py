@@ -175,10 +175,8 @@ def test_reviews_of_a_home_are_compared_with_a_blind_second_review(say, copy, tm
     assert {(row["rater"], row["rating"]) for row in first} == {("grace", "approve")}
     assert {(row["rater"], row["rating"]) for row in blank} == {("joan", "")}
     assert [row["subject"] for row in first] == [row["subject"] for row in blank]
-    decided = (
-        (tmp_path / "joan.csv").read_text().replace("joan,\n", "joan,reject\n", 1).replace("joan,\n", "joan,approve\n")
-    )
-    (tmp_path / "joan.csv").write_text(decided)
+    sheet = (tmp_path / "joan.csv").read_text().replace("joan,\n", "joan,reject\n", 1)
+    (tmp_path / "joan.csv").write_text(sheet.replace("joan,\n", "joan,approve\n"))
     found = say("ratings", "agreement", tmp_path / "first.csv", tmp_path / "joan.csv", "--json").data
     assert found["categories"] == {"approve": 2 * len(first) - 1, "reject": 1}
     assert found["measures"]["cohen_kappa"]["value"] == 0

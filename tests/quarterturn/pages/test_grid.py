@@ -21,9 +21,8 @@ def read(data):
 
 def test_all_three_forms_show_the_same_rows_in_the_same_order():
     made = grid(("b", 2, True), ("a", 0.5, None))
-    assert json.loads(made.as_json()) == {
-        "rows": [{"name": "b", "number": 2, "told": True}, {"name": "a", "number": 0.5, "told": None}]
-    }
+    rows = [{"name": "b", "number": 2, "told": True}, {"name": "a", "number": 0.5, "told": None}]
+    assert json.loads(made.as_json()) == {"rows": rows}
     assert made.as_csv() == b"name,number,told\r\nb,2,true\r\na,0.5,\r\n"
     assert [[cell.text for cell in row] for row in made.cells()] == [["b", "2", "yes"], ["a", "0.5", "\u2013"]]
 

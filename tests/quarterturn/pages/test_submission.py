@@ -69,9 +69,8 @@ def test_it_says_what_was_submitted_and_when_it_began_and_ended():
 
 
 def test_a_finished_submission_says_its_result_above_everything_else():
-    assert "<dt>Passed</dt><dd>1 of 2 tasks</dd>" in page(
-        state="done", set="dev", score={"passed": 1, "attempted": 2}, **ENDED
-    )
+    scored = page(state="done", set="dev", score={"passed": 1, "attempted": 2}, **ENDED)
+    assert "<dt>Passed</dt><dd>1 of 2 tasks</dd>" in scored
     shown = page(state="done", figures={"sealed": PART, "whole": PART}, **ENDED)
     assert "<dt>Success</dt><dd>54.0\N{NARROW NO-BREAK SPACE}%</dd>" in shown
     assert "<dt>Success</dt>" not in page(state="failed", failure=None, **ENDED)

@@ -28,10 +28,8 @@ def test_a_released_task_shows_its_goal_its_predicate_its_solution_and_its_openi
 
 def test_a_released_task_says_who_passed_it_and_what_its_free_names_are(found):
     found["task"] |= {"goal": "Make {{folder}}.", "free": {"folder": {"from": ["ivy", "oak", "elm"]}}}
-    lines = [
-        {"run": run, "submitter": "lab", "name": f"agent-{run}", "display_name": None, "month": "2026-12"}
-        for run in (1, 2)
-    ]
+    line = {"submitter": "lab", "display_name": None, "month": "2026-12"}
+    lines = [line | {"run": run, "name": f"agent-{run}"} for run in (1, 2)]
     page = task.page(found, "/release/Historical-2025-12", {"served": 3, "passed": [2, 7]}, lines)
     assert "2 of 3 runs that were served it passed." in page
     assert 'those of <a href="/agents/lab/agent-2">lab/agent-2</a>.' in page

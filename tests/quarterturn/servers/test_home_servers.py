@@ -57,8 +57,7 @@ def source(tmp_path):
     return place
 
 
-def box():
-    return SimpleNamespace()
+box = SimpleNamespace  # the servers ask for one, and nothing of it
 
 
 def test_an_added_server_is_known_with_its_tools_predicates_and_digest(servers, source, tmp_path):
