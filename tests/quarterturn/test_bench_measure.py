@@ -105,6 +105,7 @@ def test_a_small_run_prints_one_object_of_ratios():
             assert line["rounds"] == 1
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_missing_program_is_reported_in_one_sentence_with_its_code(monkeypatch, tmp_path):
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")

@@ -25,7 +25,7 @@ from ..sampling import sample
 from ..shipped import few_choices, shipped
 
 MONTHS = 12
-SMALL_SIZE = ("filesystem", "github", "postgres")
+SMALL_SIZE = ("filesystem", "postgres")
 SERVER_CASES = [
     server if server in SMALL_SIZE else pytest.param(server, marks=pytest.mark.full) for server in library()
 ]
@@ -77,6 +77,7 @@ def month_seed(start, month):
     return hashlib.sha256(start + bytes([month])).digest()
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", sample([b"one", b"another"], keep=[b"one"]))
 def test_in_every_month_of_a_year_half_needs_several_servers_and_three_in_ten_are_conditional(seed):

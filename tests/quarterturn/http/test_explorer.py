@@ -10,6 +10,7 @@ from vault.ledger import browser
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.full
 def test_only_the_explorers_own_script_runs_and_it_reaches_this_service_alone(published):
     said = published.get("/explorer")
     have = dict(one.split(" ", 1) for one in said.headers["content-security-policy"].split("; "))

@@ -36,6 +36,7 @@ def test_the_trace_of_a_run_that_the_turn_closed_is_there(site):
     assert site.get(f"/runs/{made.id}", ada).status_code == 200
 
 
+@pytest.mark.full
 def test_a_published_trace_grows_only_when_its_owner_publishes_again(turned, stock):
     house, ada = turned.house, turned.account("ada")
     stock(house, 4, first=100)

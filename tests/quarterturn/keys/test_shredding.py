@@ -74,6 +74,7 @@ def test_one_task_that_must_not_be_shredded_keeps_all(house, ids, live, say):
     assert say("task", "shred", ids[1], "--state", "draft", "--home", live, "--as", "ada").code == 2
 
 
+@pytest.mark.full
 def test_a_home_goes_on_after_its_rejected_tasks_are_shredded(house, ids, live, say):
     assert say("task", "shred", "--state", "rejected", "--home", live, "--as", "ada").code == 0
     assert say("keys", "rotate", "--home", live, "--as", "ada").code == 0

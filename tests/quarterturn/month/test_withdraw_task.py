@@ -119,6 +119,7 @@ def test_a_leak_after_the_score_changes_no_figure(house):
     assert after["changes"][0] | {"subject": task, "leaf": leaf, "cause": "leak"} == after["changes"][0]
 
 
+@pytest.mark.full
 def test_the_leaderboards_of_all_months_that_had_the_task_show_it(house):
     task = of_fresh(house)
     played(house, task)

@@ -55,6 +55,7 @@ def test_a_shipped_grammar_has_months_left_in_a_new_home(home, say, tmp_path, ch
     assert sum(one["seen"] for one in data["templates"]) == len(public) >= 1  # everybody knows those of a dev set
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_used_skeletons_of_a_home_are_counted(home, monkeypatch, opened):
     house = opened(home)
@@ -119,6 +120,7 @@ def test_a_watched_grammar_is_checked_again_when_a_file_changes(tmp_path):
         process.communicate()
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_an_imported_grammar_is_sealed_and_drawn_from_and_its_tasks_are_not_public(home, mine, say, opened):
     said = say("grammar", "import", mine, "--as", "ada", "--home", home, "--json")

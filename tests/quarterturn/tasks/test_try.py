@@ -187,6 +187,7 @@ def test_a_file_that_is_not_there_and_a_line_that_is_no_draft_are_refused(say, f
     say("task", "try", file).refuses(2, f"{file}, line 1")
 
 
+@pytest.mark.full
 def test_states_that_cannot_be_compared_leave_the_verdict_as_it_is(say, file, monkeypatch):
     def torn(_self, _roots, _before, _left, _changes):
         raise Lost("the comparison was lost")

@@ -88,7 +88,7 @@ def test_a_source_is_named_only_if_it_is_the_true_one():
 @pytest.mark.parametrize(
     "world",
     [
-        EchoWorld(manners=HONEST, stray=60, months=3),
+        pytest.param(EchoWorld(manners=HONEST, stray=60, months=3), marks=pytest.mark.full),
         pytest.param(EchoWorld(manners=HONEST, stray=60, choices=(12, 30, 64), months=2), marks=pytest.mark.full),
         pytest.param(EchoWorld(manners=("scaffold",), stray=60, months=2), marks=pytest.mark.full),
         EchoWorld(manners=("habits", "favourites"), submitters=5, choices=(4, 8, 512, 1024), months=5),

@@ -199,6 +199,7 @@ def some(tasks: Iterable[str], count: int = 6) -> set[str]:
     return set(sorted(tasks)[:count])
 
 
+@pytest.mark.full
 def test_own_values_of_an_earlier_month_are_echoes_too_and_a_later_month_changes_no_earlier_one(varied):
     home, second = varied, FIRST.plus(1)
     for name in ("ada", "bob"):
@@ -260,6 +261,7 @@ def test_what_a_model_replied_first_is_a_finding_about_its_provider(varied, monk
         varied.evidence.require_about(found["upstream:acme"], min(old), run.record.number)
 
 
+@pytest.mark.full
 def test_a_provider_is_tested_in_later_months_as_a_submitter_is(varied):
     def month(told):
         for name, upstream in (("carol", "acme"), ("dave", None)):

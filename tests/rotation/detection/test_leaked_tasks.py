@@ -24,7 +24,7 @@ def test_a_submitter_who_knows_half_of_the_kept_tasks_is_found_and_nobody_else_a
     assert low < found.effect < high
 
 
-@pytest.mark.parametrize("better", [1.5, 3.0])
+@pytest.mark.parametrize("better", [pytest.param(1.5, marks=pytest.mark.full), 3.0])
 def test_a_much_better_model_is_no_leak(better):
     assert all(not flagged(leak, play(WORLD, seed, Wrong(better=better))) for seed in range(3))
 

@@ -91,6 +91,7 @@ def test_the_interval_of_a_change_holds_the_truth_as_often_as_it_says():
     assert abs(np.mean([value(change.value) for change in changes])) < 0.015
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_one_submitters_knowledge_does_not_move_the_others():
     weights = []

@@ -242,6 +242,7 @@ def test_a_retirement_that_was_killed_opens_the_same_seed_again(own_home, monkey
     assert opened_sets(home) == {str(FIRST_DRAW): [str(FIRST)]}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("tries", [0, *(pytest.param(number, marks=pytest.mark.full) for number in (1, 2))])
 def test_whatever_the_reserve_does_seeds_are_opened_as_the_public_log_tells(reserve_home, tries):
     for number in range(COHORTS + 4):

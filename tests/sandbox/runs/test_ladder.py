@@ -78,6 +78,7 @@ def test_each_rung_passes_more_than_the_one_below_it(ladder, tasks):
     assert 0 == counts[0] < counts[1] <= counts[2] < counts[4]  # no task of files alone is of rung 2
 
 
+@pytest.mark.full
 def test_every_task_of_the_benchmarks_dev_set_has_a_rule_and_each_rung_has_rules_for_more(ladder):
     goals = [task.goal for task in shipped_dev_sets.tasks(MCPBENCH)]
     known = []

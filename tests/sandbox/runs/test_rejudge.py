@@ -49,6 +49,7 @@ def test_a_state_is_judged_as_it_is_whatever_was_said_of_it():
         assert again.verdict("memory", task, replace(left, state=FrozenState(b"no tar"))) is None
 
 
+@pytest.mark.full
 def test_others_judge_than_at_first_and_they_are_gone_afterwards():
     task, left, _ = played(Hands.add)
     with JudgeAgain(no_box) as again:

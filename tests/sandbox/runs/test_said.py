@@ -24,6 +24,7 @@ from ..builders import Hands, a_task, an_agent, in_memory
 FREE = {"colour": ("heliotrope", "burnt umber", "sea-green"), "tray": ("north", "south")}
 
 
+@pytest.mark.full
 @pytest.mark.box
 def test_a_memorised_solution_of_another_s_variant_is_said_to_real_servers(tmp_path):
     draft = sample(shipped("filesystem"), Random(11))

@@ -31,6 +31,7 @@ def changed(path: Path) -> None:
     path.write_bytes(path.read_bytes() + b"#\n")
 
 
+@pytest.mark.full
 def test_two_processes_give_the_same_digests():
     program = (
         "import json; from sandbox.servers.definition import *; from sandbox.servers.registry import SERVERS;"

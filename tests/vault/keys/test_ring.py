@@ -179,6 +179,7 @@ def test_a_dropped_key_is_gone_from_the_file_and_the_primary_is_never_dropped(pa
         ring.drop_key(first)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_full_ring_takes_no_more_keys(path):
     ring = FileKeyRing.create(path, None)

@@ -115,6 +115,7 @@ def test_extra_data_is_carried_along(proof):
     assert more.format().splitlines()[1].startswith("extra ")
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_every_flipped_bit_of_a_proof_is_noticed(proof):
     """Signature lines count too: the quorum needs each of the three."""
