@@ -32,7 +32,7 @@ from vault.database import open_engine
 settings.register_profile(  # two cores are shared by many tests: time says nothing; what failed once fails again
     "house", deadline=None, derandomize=True, database=None
 )
-settings.register_profile("small", settings.get_profile("house"), max_examples=25)  # of 100, the first of the same
+settings.register_profile("small", settings.get_profile("house"), max_examples=25)  # the default is 100
 settings.load_profile("house")
 
 for _name in [name for name in os.environ if name.startswith("QUARTERTURN_")]:

@@ -21,4 +21,4 @@ def how_to_allow() -> str:
         switch = SWITCHES / name.replace(".", "/")
         if switch.is_file() and switch.read_text().strip() == closed:
             return f"sudo sysctl -w {name}={opened}"
-    return f"in a container, be an ordinary user, and start it with {IN_DOCKER}"
+    return f"in a container, run as an ordinary user, and start the container with {IN_DOCKER}"

@@ -157,7 +157,7 @@ def test_the_doctor_says_what_is_tested(machine, level, said, monkeypatch):
         ("user.max_user_namespaces=0", "sudo sysctl -w {}=15000"),
         (
             "user.max_user_namespaces=9",
-            f"in a container, be an ordinary user, and start it with {namespaces.IN_DOCKER}",
+            f"in a container, run as an ordinary user, and start the container with {namespaces.IN_DOCKER}",
         ),
     ],
 )

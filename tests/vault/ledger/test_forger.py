@@ -162,11 +162,11 @@ def by_word(forger: Forger, what: str) -> dict[str, list[Change]]:
     return groups
 
 
-DEAR = ("commit", "results.jsonl", "retire", "run-open", "runs.jsonl", "score", "set", "withdraw")
-"""What has the most fields; the small size changes those of all other leaves and files."""
+LARGE = ("commit", "results.jsonl", "retire", "run-open", "runs.jsonl", "score", "set", "withdraw")
+"""Leaves and files with many fields; the small size changes the fields of all others."""
 
 
-@pytest.mark.parametrize("what", [pytest.param(what, marks=[pytest.mark.full] * (what in DEAR)) for what in CHANGES])
+@pytest.mark.parametrize("what", [pytest.param(what, marks=[pytest.mark.full] * (what in LARGE)) for what in CHANGES])
 def test_a_change_of_each_field_is_refused_or_doubted_or_the_operators_word(forger, what):
     """What is the operator's word is believed at some leaf; of every other field one leaf is changed here."""
     words, groups = OPERATORS_WORD.get(what, {}), by_word(forger, what)
