@@ -143,8 +143,11 @@ class JudgeInput:
         answer: the text that the agent gave at the end, or None where it gave none.
         replies: what a language model replied of each claim about the answer, by the claim's id; None where none was
             asked (`verifiers.answer.claims`).
+        baseline: the states as the agent found them, with which the frame compares; None where nobody gave them. They
+            also tell a broken probe from a state that breaks it.
     """
 
     states: Mapping[str, FileTree] = field(default_factory=dict, repr=False)
     answer: str | None = field(default=None, repr=False)
     replies: Mapping[str, str | None] | None = field(default=None, repr=False)
+    baseline: Mapping[str, FileTree] | None = field(default=None, repr=False)

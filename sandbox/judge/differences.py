@@ -12,7 +12,8 @@ from typing import Any
 
 from sandbox.errors import Malformed
 from sandbox.judge.evidence import reply_object
-from verifiers.states.difference import KINDS, ItemChange, StateDifference
+from verifiers.states.changes import KINDS
+from verifiers.states.difference import ItemChange, StateDifference
 
 
 def written(differences: Mapping[str, StateDifference]) -> bytes:

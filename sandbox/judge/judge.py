@@ -6,7 +6,7 @@ is decoded as `verifiers.normal_form` writes it, or refused.
 Operations, each with the parts of a reading (`sandbox.judge.reader`):
 
     judge    the verdict on its one case; with the parts of a second reading, that of the untouched seed
-    mutants  the verdict on each of its cases
+    mutants  the verdict on each of its cases; likewise with a second reading
     compare  the difference between its one case and that of a second reading, for people
 
 Two more are asked of other children:
@@ -64,14 +64,15 @@ def _spent(states: Mapping[str, NormalState], judging: ReadingBudget) -> float:
 def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     """Judge every case."""
     namespaces.learn(header["namespaces"])
-    predicate, (reading,) = predicates.parse(header["predicate"]), _readings(header, parts)
+    predicate, (reading, *others) = predicates.parse(header["predicate"]), _readings(header, parts)
+    before = others[0].states(others[0].cases[0]) if others else None
     lines = []
     for case in reading.cases:
         same = case["answer"] is None
         answer, replies = (header["answer"], header["replies"]) if same else (case["answer"], None)
         own_results = [reading.own_results(case, predicate)]
-        verdict = evaluate(predicate, reading.states(case), answer, replies=replies, own_results=own_results).verdict
-        lines.append([evidence.plain(case["name"]), case["kind"], verdict.value])
+        tree = evaluate(predicate, reading.states(case), answer, before, replies, own_results=own_results)
+        lines.append([evidence.plain(case["name"]), case["kind"], tree.verdict.value])
     return message.answer("done", part=evidence.written(mutants=lines))
 
 

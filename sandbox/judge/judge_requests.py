@@ -70,6 +70,11 @@ class Question:
         return sorted(predicates.namespaces(self.predicate) & self.roots.keys())
 
     @property
+    def needs_baseline(self) -> bool:
+        """Whether the predicate compares with the state as the agent found it."""
+        return predicates.needs_baseline(self.predicate)
+
+    @property
     def namespaces(self) -> dict[str, Any]:
         """Describe the namespaces of the servers, for readers and judges."""
         return namespaces.described(self.roots)
@@ -161,7 +166,7 @@ class JudgeRequests:
             return None
 
     def judge(self, question: Question, answer: str | None, *readings: Reading) -> replies.CaseReply:
-        """Have a reading judged, with the seed's as a second one."""
+        """Have a reading judged, with that of the state as the agent found it as a second one."""
         asked = {"predicate": question.document, "answer": answer, "replies": question.replies}
         header = {"do": "judge", "namespaces": question.namespaces, **asked}
         return self.judged(header, readings, lambda part: replies.parsed(part, question.predicate))

@@ -4,9 +4,9 @@
     2. Where the predicate names own predicates of an added server, a judge of its own is given that server's normal
        form and its module, and returns the result of each of these; no other process runs the module.
     3. A judge is given the normal form, the predicate, the answer and these results, and returns that of each probe.
-    4. Where a probe broke, the untouched seed is read and judged in the same way, and the judge tells a state that
-       breaks a probe from a defect of ours. Where the reader could not read the state, it must be able to read the
-       seed.
+    4. Where the predicate compares with the state as the agent found it, or a probe broke, the untouched seed is read
+       in the same way and handed to the judge too. Of a probe that broke the judge then tells whether the state did
+       it, or it is a defect of ours. Where the reader could not read the state, it must be able to read the seed.
     5. Where a reader or judge dies or sends an invalid reply, or runs out of time or memory, it is asked once more,
        alone.
     6. If it dies again, the seed is read and judged. Where that works, the state that was left is what kills it, and
@@ -30,7 +30,7 @@ from sandbox.errors import Malformed, Unjudged
 from sandbox.isolation.forkserver import ForkServer
 from sandbox.judge import differences, said_values
 from sandbox.judge import evidence as replies
-from sandbox.judge.judge_requests import JudgeRequests, Question
+from sandbox.judge.judge_requests import JudgeRequests, Question, Reading
 from sandbox.judge.process import JUDGE, READER, JudgeFailed, Ready
 from sandbox.results.said import SaidChoices
 from sandbox.shared_lock import SharedLock
@@ -106,6 +106,8 @@ class StateJudge:
         answer: str | None,
         seed: Callable[[], FrozenState],
         read_back: Callable[[FrozenState], FrozenState] = as_it_is,
+        *,
+        before: Reading | None = None,
     ) -> Judgement:
         """Judge what was left.
 
@@ -113,8 +115,9 @@ class StateJudge:
             question: the predicate, and where to look.
             left: the frozen state.
             answer: what the agent said at the end.
-            seed: gives the untouched state; only asked for where something broke.
+            seed: gives the untouched state; only asked for where something broke, or the predicate compares with it.
             read_back: adds to a state what only its backends can read.
+            before: the reading of the untouched state, where the caller has it (`baseline`).
 
         Raises:
             Malformed: the state is none: no tar, or beyond the caps.
@@ -122,15 +125,27 @@ class StateJudge:
         started, asking = time.monotonic(), self._asking()
         try:
             reading = asking.reading(question, read_back(left))
-            reply = asking.judge(question, answer, reading)
+            if before is None and question.needs_baseline:
+                before = self.baseline(question, read_back(seed()))
+            readings = [reading] if before is None else [reading, before]
+            reply = asking.judge(question, answer, *readings)
             if reply.unreadable:
                 self._must_judge(question, read_back, seed)
-            if reply.evidence.broken:
+            if reply.evidence.broken and before is None:
                 reply = asking.judge(question, answer, reading, asking.reading(question, read_back(seed())))
         except JudgeFailed:
             self._must_judge(question, read_back, seed)
             reply = replies.CaseReply(replies.counted_against(question.predicate, WRECKED), 1.0, unreadable=True)
         return Judgement(reply.evidence, time.monotonic() - started, reply.spent, asking.again)
+
+    def baseline(self, question: Question, untouched: FrozenState) -> Reading:
+        """Read the untouched state, with which a predicate compares what was left.
+
+        Raises:
+            Malformed: the state is none.
+        """
+        with _ours():
+            return self._asking().reading(question, untouched)
 
     def check(self, left: FrozenState, seed: Callable[[], FrozenState]) -> None:
         """Make sure that a state is one.
@@ -184,8 +199,11 @@ class StateJudge:
         left: FrozenState,
         changes: Sequence[tuple[str, Mapping[str, Any]]],
         answer: str | None,
+        before: Reading | None = None,
     ) -> Evidence:
         """Judge a solution's end state after some changes (server, change), with another answer or the same.
+
+        A predicate that compares with the untouched state needs its reading (`baseline`).
 
         Raises:
             Malformed: a change is none that its server knows, or what it names is not in the state.
@@ -193,7 +211,7 @@ class StateJudge:
         asking = self._asking()
         with _ours():
             reading = asking.reading(question, left, do="mutate", changes=list(changes))
-            return asking.judge(question, answer, reading).evidence
+            return asking.judge(question, answer, reading, *([before] if before else [])).evidence
 
     def document(
         self, question: Question, left: FrozenState, changes: Sequence[tuple[str, Mapping[str, Any]]] = ()
@@ -227,12 +245,11 @@ class StateJudge:
         with _ours():
             start = (before.tar, *before.dumps.values())
             names = list(before.dumps)
-            reading = asking.reading(question, after, *start, do="mutants", dumps_before=names, **common)
-            return asking.judged(
-                {"do": "mutants", "namespaces": question.namespaces, **common, "replies": question.replies},
-                [reading],
-                replies.parsed_mutants,
-            )
+            readings = [asking.reading(question, after, *start, do="mutants", dumps_before=names, **common)]
+            if question.needs_baseline:
+                readings.append(asking.reading(question, before))
+            header = {"do": "mutants", "namespaces": question.namespaces, **common, "replies": question.replies}
+            return asking.judged(header, readings, replies.parsed_mutants)
 
     def differences(
         self,
@@ -285,7 +302,8 @@ class StateJudge:
         asking = self._asking()
         with _ours():
             try:
-                reply = asking.judge(question, None, asking.reading(question, read_back(seed())))
+                reading = asking.reading(question, read_back(seed()))
+                reply = asking.judge(question, None, reading, reading)
             except Malformed as error:
                 raise JudgeFailed(str(error)) from None
             if reply.evidence.broken or reply.unreadable:

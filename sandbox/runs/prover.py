@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from sandbox.boxes.box import Box, WorldLauncher
 from sandbox.errors import Lost, Malformed, NotFound, Unjudged
-from sandbox.judge import JudgeFailed, Question
+from sandbox.judge import JudgeFailed, Question, Reading
 from sandbox.results.failure import PREPARATIONS
 from sandbox.runs import claims
 from sandbox.runs.job import Terms, new_alias
@@ -34,6 +34,9 @@ from vault.task.document import Task
 from verifiers.language import predicate as predicates
 from verifiers.language.verdict import Evidence, Verdict
 
+STARTS = 4
+"""Tasks whose first state a prover keeps: one is proved several times in a row, on a few threads."""
+
 
 @dataclass(frozen=True, slots=True)
 class Final:
@@ -43,11 +46,13 @@ class Final:
         state: the frozen state, with what was read back.
         answer: the answer that was given.
         question: what is asked of them, with a model's replies about the answer's claims.
+        before: the reading of the state that the solution began with, where the predicate compares with it.
     """
 
     state: FrozenState = field(repr=False)
     answer: str | None = field(repr=False)
     question: Question = field(repr=False)
+    before: Reading | None = field(default=None, repr=False)
 
 
 class HasFinalState(Protocol):
@@ -106,6 +111,7 @@ class BoxProver:
     def __init__(self, box: Box, terms: Terms | None = None) -> None:
         self._box, self._terms = box, terms or Terms()
         self._kept = KeptWorlds(box)
+        self._starts: dict[bytes, FrozenState] = {}
 
     def check(self, document: Mapping[str, Any]) -> None:
         """Check what the schema cannot know: tools, states, predicate, and that the one can see the others.
@@ -176,12 +182,19 @@ class BoxProver:
 
     def _judged(self, task: Task, state: FrozenState, answer: str | None, transcript: Transcript) -> ProvedSolution:
         question, _ = claims.ask(task, answer, self._terms.claims)
-        judged = self._terms.judging.verdict(question, state, answer, lambda: self._start(task))
+        judging = self._terms.judging
+        before = judging.baseline(question, self._start(task)) if question.needs_baseline else None
+        judged = judging.verdict(question, state, answer, lambda: self._start(task), before=before)
         made, errors, log = len(transcript.calls), transcript.errors, transcript.as_json()["calls"]
-        return ProvedSolution(judged.evidence, made, errors, judged.spent, Final(state, answer, question), log)
+        return ProvedSolution(judged.evidence, made, errors, judged.spent, Final(state, answer, question, before), log)
 
     def _start(self, task: Task) -> FrozenState:
-        return self._with_dumps(task, untouched(task.document))
+        """Return the state that each solution of a task begins with; of the last few tasks it is kept."""
+        key = task.canonical()
+        if key not in self._starts:
+            self._starts = dict([*self._starts.items()][1 - STARTS :])
+            self._starts[key] = self._with_dumps(task, untouched(task.document))
+        return self._starts[key]
 
     def _with_dumps(self, task: Task, state: FrozenState) -> FrozenState:
         """Read back what only backends can read; nobody but us could have made it unreadable."""
@@ -200,11 +213,11 @@ class BoxProver:
         final = self._final(proved)
         if "answer" in mutant:
             question, _ = claims.ask(task, mutant["answer"], self._terms.claims)
-            return self._terms.judging.mutated(question, final.state, (), mutant["answer"])
+            return self._terms.judging.mutated(question, final.state, (), mutant["answer"], final.before)
         if mutant.get("server") not in SERVERS:
             raise Malformed(f"the mutant {mutant.get('name', '')!r} names neither a server nor another answer")
         changes = [(mutant["server"], mutant["change"])]
-        return self._terms.judging.mutated(final.question, final.state, changes, final.answer)
+        return self._terms.judging.mutated(final.question, final.state, changes, final.answer, final.before)
 
     def end_state(
         self, document: Mapping[str, Any], proved: HasFinalState, mutant: Mapping[str, Any] | None = None
@@ -224,8 +237,8 @@ class BoxProver:
         judging = self._terms.judging
         made = judging.document(question, final.state, changes)
         again = replace(question, roots={name: name for name in made}, files={})
-        expected = judging.mutated(question, final.state, changes, answer)
-        if judging.mutated(again, FrozenState.of_document(made), (), answer) != expected:
+        expected = judging.mutated(question, final.state, changes, answer, final.before)
+        if judging.mutated(again, FrozenState.of_document(made), (), answer, final.before) != expected:
             raise Unjudged("an end state is judged otherwise once it was written as a document")
         return made
 

@@ -32,10 +32,12 @@ def test_its_example_holds_on_one_state_and_fails_on_the_other(name):
 def test_its_schema_is_a_schema_and_its_probe_takes_what_the_schema_lets_through(name):
     entry = CATALOGUE[name]
     Draft202012Validator.check_schema(entry.schema)
-    _, *arguments = inspect.signature(entry.probe).parameters.values()
-    assert [argument.name for argument in arguments] == list(entry.schema["properties"])
-    needed = {argument.name for argument in arguments if argument.default is inspect.Parameter.empty}
-    assert needed == set(entry.schema["required"])
+    required, takes = entry.schema["required"], inspect.signature(entry.probe).bind
+    takes(None, **dict.fromkeys(entry.schema["properties"]))
+    takes(None, **dict.fromkeys(required))
+    for lacking in required:
+        with pytest.raises(TypeError):
+            takes(None, **{other: None for other in required if other != lacking})
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

@@ -1,6 +1,7 @@
 """Tests of three-valued verdicts with faults injected into the readers, under any predicate."""
 
 import itertools
+from dataclasses import replace
 from unittest import mock
 
 import pytest
@@ -87,7 +88,7 @@ SQL = sqlite_state(["CREATE TABLE t (v)", "INSERT INTO t VALUES (1)"])
 def test_a_probe_that_breaks_on_the_untouched_state_too_is_our_defect(monkeypatch, error):
     monkeypatch.setattr(tables.SQLiteDatabase, "rows", mock.Mock(side_effect=error))
     for document in (ROW, {"not": ROW}):
-        found = judge(parse(document), SQL, SQL.states)
+        found = judge(parse(document), replace(SQL, baseline=SQL.states))
         assert (found.verdict, found.broken) == (Verdict.UNKNOWN, True)
 
 
@@ -102,10 +103,10 @@ def test_a_probe_that_only_the_state_breaks_counts_against_the_state(monkeypatch
     monkeypatch.setattr(tables.SQLiteDatabase, "rows", rows)
     left = sqlite_state(["CREATE TABLE t (v)", "INSERT INTO t VALUES ('trap')"])
     for document in (ROW, {"not": ROW}, {"all": [ROW, {"not": ROW}]}):
-        found = judge(parse(document), left, SQL.states)
+        found = judge(parse(document), replace(left, baseline=SQL.states))
         assert (found.verdict, found.broken) == (Verdict.FALSE, False)
     assert judge(parse(ROW), left).broken, "without the untouched state nobody can tell"
-    assert judge(parse(ROW), SQL, SQL.states).verdict is Verdict.TRUE
+    assert judge(parse(ROW), replace(SQL, baseline=SQL.states)).verdict is Verdict.TRUE
 
 
 def breaking(error):
@@ -130,4 +131,4 @@ def test_an_end_of_memory_says_nothing_about_a_probe(monkeypatch):
     monkeypatch.setattr(tables.SQLiteDatabase, "rows", mock.Mock(side_effect=MemoryError))
     for seed in (None, SQL.states):
         with pytest.raises(MemoryError):
-            judge(parse(ROW), SQL, seed)
+            judge(parse(ROW), replace(SQL, baseline=seed))

@@ -52,7 +52,7 @@ def judged(kind, tree):
     there = decode(encode({kind: state}))
     assert there[kind] == state
     for predicate in asked(kind):
-        found = evaluate(predicate, there, "an answer")
+        found = evaluate(predicate, there, "an answer", there)
         children = found.children
         assert all(one.verdict is not Verdict.UNKNOWN for one in (*children, *children[1].children)), found.as_json()
         json.dumps(found.as_json(), allow_nan=False).encode()

@@ -12,6 +12,7 @@ from typing import Any
 from verifiers.answer import predicates as answer
 from verifiers.predicates import namespaces
 from verifiers.predicates.registry import REGISTRY, RegisteredPredicate
+from verifiers.states import frame
 from verifiers.states.calendar import predicates as calendar
 from verifiers.states.files import predicates as files
 from verifiers.states.forge import predicates as forge
@@ -39,6 +40,7 @@ NAMESPACES: Mapping[str, ModuleType] = {
     "answer": answer,
 }
 """The namespace under which a state kind's predicates are registered, to the module that registers them."""
+frame.register()
 
 
 class Catalogue(Mapping[str, RegisteredPredicate]):

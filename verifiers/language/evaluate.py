@@ -31,7 +31,7 @@ def evaluate(
     predicate: Predicate,
     states: Mapping[str, NormalState],
     answer: str | None = None,
-    seed_states: Mapping[str, NormalState] | None = None,
+    baseline: Mapping[str, NormalState] | None = None,
     replies: Mapping[str, str | None] | None = None,
     *,
     own_results: Sequence[Mapping[str, OwnResult]] = (),
@@ -43,8 +43,8 @@ def evaluate(
         predicate: the parsed predicate.
         states: the normal form of each namespace; probes of one that is not there are unknown.
         answer: the text that the agent gave at the end, or None where it gave none.
-        seed_states: the normal forms of the untouched state, to tell a probe that is broken from one that a state
-            breaks; without them every broken probe is unknown.
+        baseline: the normal forms of the state as the agent found it, with which the frame compares, and which tell a
+            probe that is broken from one that a state breaks; without them, either kind is unknown.
         replies: what a language model replied of each claim about the answer; None where none was asked.
         own_results: the results of own predicates of added servers by their keys, on the states and on the untouched
             ones; without one, such a predicate is unknown.
@@ -52,8 +52,9 @@ def evaluate(
     """
     none: Mapping[str, OwnResult] = {}
     on_states, on_seed, *_ = (*own_results, none, none)
-    seed = None if seed_states is None else Context(seed_states, "", own_results=on_seed)
-    return _node(predicate, _Bench(Context(states, answer, replies, on_states, budget), seed), Verdict.FALSE)
+    seed = None if baseline is None else Context(baseline, "", own_results=on_seed, baseline=baseline)
+    context = Context(states, answer, replies, on_states, budget=budget, baseline=baseline)
+    return _node(predicate, _Bench(context, seed), Verdict.FALSE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,16 +14,10 @@ from verifiers.states.readers import read_all
 from verifiers.tree import FileTree, JudgeInput
 
 
-def judge(predicate: Predicate, views: JudgeInput, seed: Mapping[str, FileTree] | None = None) -> Evidence:
-    """Read the namespaces that the predicate uses, and judge it.
-
-    Args:
-        predicate: the parsed predicate.
-        views: the states and the answer.
-        seed: the untouched states, which tell a broken probe from a state that breaks it.
-    """
+def judge(predicate: Predicate, views: JudgeInput) -> Evidence:
+    """Read the namespaces that the predicate uses, and judge it."""
     looked_at = namespaces_of(predicate)
-    before = None if seed is None else _read(seed, looked_at)
+    before = None if views.baseline is None else _read(views.baseline, looked_at)
     return evaluate(predicate, _read(views.states, looked_at), views.answer, before, views.replies)
 
 

@@ -210,6 +210,11 @@ def namespaces(predicate: Predicate) -> set[str]:
     return {probe.name.split(".")[0] for probe in probes(predicate)}
 
 
+def needs_baseline(predicate: Predicate) -> bool:
+    """Say whether a predicate compares with the state as the agent found it."""
+    return any(CATALOGUE[probe.name].needs_baseline for probe in probes(predicate))
+
+
 def in_words(predicate: Predicate, indent: str = "") -> str:
     """Write a predicate as indented sentences, for the person who reviews it."""
     match predicate:

@@ -28,6 +28,7 @@ class Context:
         replies: what a language model replied of each claim about the answer, or None where none was asked.
         own_results: value and sentence of each own predicate of an added server, by its key
             (`verifiers.predicates.own_predicates`).
+        baseline: the normal form of each namespace as the agent found it, or None where nobody gave it.
         budget: what judging may cost; by default the cap in `verifiers.budget`.
     """
 
@@ -37,9 +38,11 @@ class Context:
         answer: str | None,
         replies: Mapping[str, str | None] | None = None,
         own_results: Mapping[str, Sequence[str]] | None = None,
+        *,
         budget: ReadingBudget | None = None,
+        baseline: Mapping[str, NormalState] | None = None,
     ) -> None:
-        self._states = states
+        self._states, self._baseline = states, baseline
         self._outcomes: dict[Hashable, object] = {}
         self._views: dict[str, Context] = {}
         self.answer, self.replies, self.own_results = answer, replies, own_results or {}
@@ -54,7 +57,12 @@ class Context:
             return self
         if namespace not in self._views:
             own = {registered: self._states[namespace]} if namespace in self._states else {}
-            self._views[namespace] = Context(own, self.answer, self.replies, self.own_results, self.budget)
+            before = self._baseline
+            if before is not None:
+                before = {registered: before[namespace]} if namespace in before else {}
+            self._views[namespace] = Context(
+                own, self.answer, self.replies, self.own_results, budget=self.budget, baseline=before
+            )
         return self._views[namespace]
 
     def state(self, namespace: str) -> NormalState:
@@ -71,6 +79,21 @@ class Context:
             raise StateUnavailable(state.missing)
         if state.unreadable:
             raise CorruptState(state.unreadable)
+        return state
+
+    def baseline(self, namespace: str) -> NormalState:
+        """Return a namespace's normal form as the agent found it, which has a document.
+
+        Raises:
+            StateUnavailable: it was not given, or cannot be read.
+        """
+        state = None if self._baseline is None else self._baseline.get(namespace)
+        if state is None:
+            raise StateUnavailable(
+                f"the state of {namespace} before the agent came is not given, and this compares with it; give the task"
+            )
+        if why := state.missing or state.unreadable:
+            raise StateUnavailable(f"the state of {namespace} before the agent came: {why}")
         return state
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:

@@ -48,6 +48,7 @@ class RegisteredPredicate:
         produces: the arguments whose values the agent must produce; the answer-leak check of a task searches for them.
         example: shown in the reference, and run by a test.
         probe: the function.
+        needs_baseline: whether it compares with the state as the agent found it.
     """
 
     name: str
@@ -57,6 +58,7 @@ class RegisteredPredicate:
     produces: tuple[str, ...] = field(repr=False)
     example: Example = field(repr=False)
     probe: Probe = field(repr=False)
+    needs_baseline: bool = False
 
 
 REGISTRY: dict[str, RegisteredPredicate] = {}
@@ -97,6 +99,7 @@ def predicate(
     example: Example,
     may_take: Mapping[str, Schema] | None = None,
     one_of: Sequence[str] = (),
+    needs_baseline: bool = False,
 ) -> Callable[[Probe], Probe]:
     """Register the decorated function.
 
@@ -108,6 +111,7 @@ def predicate(
         example: see `Example`.
         may_take: the schemas of those that it may have.
         one_of: names from `may_take`, exactly one of which must be there.
+        needs_baseline: see `RegisteredPredicate`.
     """
     schema: dict[str, Any] = {
         "type": "object",
@@ -123,7 +127,8 @@ def predicate(
             raise VerifierError(f"the predicate {name} is registered twice or says nothing about itself")
         if unknown := set(produces) - set(schema["properties"]):
             raise VerifierError(f"the predicate {name} produces {sorted(unknown)}, which it does not take")
-        REGISTRY[name] = RegisteredPredicate(name, schema, words, probe.__doc__, produces, example, probe)
+        about = (schema, words, probe.__doc__, produces, example, probe, needs_baseline)
+        REGISTRY[name] = RegisteredPredicate(name, *about)
         return probe
 
     return register

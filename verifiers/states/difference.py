@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
 
 from verifiers.errors import CorruptState
 from verifiers.normal_form import NormalState
-from verifiers.states.items import Fields, items_of
-
-Kind: TypeAlias = Literal["added", "changed", "removed"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+from verifiers.states.changes import Change, Kind, changes_between
+from verifiers.states.items import items_of, shown
 
 MAX_ITEMS = 200
 """Of all namespaces together."""
@@ -77,28 +74,25 @@ class Comparison:
                 listed.append(items_of(namespace, state))
             except (CorruptState, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
                 return StateDifference(unknown=f"the state {when} cannot be listed ({type(error).__name__})")
-        old, new = listed
-        labels = [label for label in new if old.get(label) != new[label]] + [label for label in old if label not in new]
-        kept = labels[: self._items]
+        made = list(changes_between(*listed))
+        kept = made[: self._items]
         self._items -= len(kept)
-        changes = tuple(self._change(label, old.get(label), new.get(label)) for label in kept)
-        return StateDifference(changes, len(labels) - len(kept))
+        return StateDifference(tuple(map(self._change, kept)), len(made) - len(kept))
 
-    def _change(self, label: str, old: Fields | None, new: Fields | None) -> ItemChange:
-        kind: Kind = "added" if old is None else "removed" if new is None else "changed"
-        old, new = old or {}, new or {}
-        names = [name for name in {**old, **new} if kind != "changed" or old.get(name) != new.get(name)]
+    def _change(self, change: Change) -> ItemChange:
+        old = change.before if change.kind != "added" else None
+        new = change.after if change.kind != "removed" else None
         before: dict[str, str] = {}
         after: dict[str, str] = {}
-        for name in names[:MAX_FIELDS]:
-            texts = _cut(*(_plain(fields[name]) if name in fields else None for fields in (old, new)))
+        for name in change.fields[:MAX_FIELDS]:
+            texts = _cut(*(_plain(shown(item, name)) if item and name in item.fields else None for item in (old, new)))
             for fields, text in zip((before, after), texts, strict=True):
                 if text is not None:
                     fields[_plain(name)[:MAX_LABEL]] = self._within(text)
-        return ItemChange(kind, _plain(label)[:MAX_LABEL], before, after)
+        return ItemChange(change.kind, _plain(change.after.label)[:MAX_LABEL], before, after)
 
     def _within(self, text: str) -> str:
-        """Give as much of a text as there is room for."""
+        """Return as much of a text as there is room for."""
         text = text if len(text) <= self._room else f"{text[: self._room]}…"
         self._room = max(self._room - len(text), 0)
         return text

@@ -1,6 +1,8 @@
-"""List of what is in a state, item by item, for people: a file, a row, a key, a message, each with its fields.
+"""List of what is in a state, item by item: a file, a row, a key, a message, each with its fields.
 
-A field is a text: the text itself where it can be nothing else, and JSON where its type matters (a cell, a value).
+People read it (`verifiers.states.difference`), and the frame compares it (`verifiers.states.frame`), so everything that
+a reader read is in it, but for what `verifiers.states.own_changes` leaves out.
+
 An item has a label that is unique in its state and tells it from the others in another state too: a path, a primary
 key, a name. What has no such thing (a row without a key) is labelled by what it holds, and numbered where it is there
 several times. Only normal forms are read here; one of an unknown namespace is listed value by value.
@@ -12,197 +14,322 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from verifiers.budget import ReadingBudget
 from verifiers.normal_form import NormalState
 from verifiers.predicates import namespaces
 from verifiers.quoting import quoted
+from verifiers.states import own_changes
 
-Fields: TypeAlias = Mapping[str, str]
-Item: TypeAlias = tuple[str, Fields]
+Fields: TypeAlias = Mapping[str, Any]
 
+
+class Item(NamedTuple):
+    """One item of a state.
+
+    Attributes:
+        label: what tells it from the others, for people.
+        sort: what it is: `file`, `row`, `issue`, …
+        key: the parts of its label by name, as plain JSON values.
+        fields: what it holds, as plain JSON values.
+    """
+
+    label: str
+    sort: str
+    key: Fields
+    fields: Fields
+
+
+SHOWN = 60
+"""Characters of a value that a row's label has; where it is longer, the label has a digest of the values."""
 SHORT = 10
-"""Characters of an object's or a digest's name that are shown."""
-DIGITS = 2
-"""Of the seconds that a key has left: the rest passes while a task is played."""
+"""Characters of that digest."""
 A_MESSAGE = ("path", "folder", "flags", "id", "refers", "from", "to", "cc", "recipients", "subject", "text", "files")
 AN_EVENT = ("kind", "uid", "summary", "start", "end", "location", "description", "status", "repeats", "attendees")
-_FOLDER, _PRIMARY = "040000", "p"
+TYPED = frozenset({"key", "row", "value"})
+"""Sorts of item whose fields are shown as JSON, because 1 and "1" differ in them."""
+_GIT = ("repository", "head", "refs", "ref", "branch file", "commit", "index", "staged file", "work file")
+SORTS: Mapping[str, Sequence[str]] = {
+    "calendar": ("event", "todo"),
+    "files": ("file", "link", "folder", "other"),
+    "forge": ("account", "milestone", "issue", "pull request", "comment", "review", "review comment", *_GIT),
+    "git": _GIT,
+    "graph": ("entity", "observation", "relation"),
+    "json_document": ("value",),
+    "mailbox": ("folder", "message"),
+    "postgres": ("schema", "table", "column", "constraint", "index", "row"),
+    "redis": ("key",),
+    "sqlite": ("table", "column", "index", "view", "trigger", "rows", "row"),
+    "workbook": ("file", "workbook", "name", "sheet", "row"),
+}
+"""State kind to the sorts of its items that a selection can name."""
+_FOLDER, _PRIMARY, _COMPUTED = "040000", "p", 2
 
 
-def items_of(namespace: str, state: NormalState) -> dict[str, Fields]:
-    """List the items of a state that can be read, in its order.
+def items_of(namespace: str, state: NormalState, budget: ReadingBudget | None = None) -> dict[str, Item]:
+    """List the items of a state that can be read by their labels, in its order.
+
+    Args:
+        namespace: the server's name, whose state kind says what the items are.
+        state: its normal form.
+        budget: what listing may cost; by default the caps in `verifiers.budget`.
 
     Raises:
         CorruptState: they are more than the budget has.
         LookupError, TypeError, ValueError, AttributeError: it is no state of its kind.
     """
-    items: dict[str, Fields] = {}
+    items: dict[str, Item] = {}
     seen: Counter[str] = Counter()
-    budget = ReadingBudget(what="listing")
-    for label, fields in _LISTED.get(namespaces.kind_of(namespace) or namespace, _values)(state):
-        budget.step(1 + len(fields))
-        seen[label] += 1
-        items[label if seen[label] == 1 else f"{label} ({seen[label]})"] = fields
+    budget = budget or ReadingBudget(what="listing")
+    for item in _LISTED.get(namespaces.kind_of(namespace) or namespace, _values)(state):
+        budget.step(1 + len(item.fields))
+        seen[item.label] += 1
+        label = item.label if seen[item.label] == 1 else f"{item.label} ({seen[item.label]})"
+        items[label] = item._replace(label=label)
     return items
+
+
+def shown(item: Item, field: str) -> str:
+    """Write one field of an item as text."""
+    value = item.fields[field]
+    return value if isinstance(value, str) and item.sort not in TYPED else json.dumps(value, ensure_ascii=False)
 
 
 def _files(state: NormalState) -> Iterator[Item]:
     for path, kind, mode, held in state.document["entries"]:
+        key = {"path": path}
         if kind == "file":
-            yield f"file {path}", {"text": _text(state.blobs[held]), "mode": f"{mode:o}"}
+            yield Item(f"file {path}", "file", key, {"text": _text(state.blobs[held]), "mode": f"{mode:o}"})
         elif kind == "symlink":
-            yield f"link {path}", {"target": held}
+            yield Item(f"link {path}", "link", key, {"target": held})
+        elif kind == "directory":
+            yield Item(f"folder {path}", "folder", key, {"mode": f"{mode:o}"})
         else:
-            yield f"{'folder' if kind == 'directory' else kind} {path}", {}
+            yield Item(f"{kind} {path}", "other", key, {})
 
 
 def _repositories(state: NormalState) -> Iterator[Item]:
     for path, repository in state.document["repositories"].items():
-        yield from _repository(path, repository, state.blobs)
+        yield from _repository(path, path, repository, state.blobs)
 
 
-def _repository(path: str, repository: Mapping[str, Any], blobs: Sequence[bytes]) -> Iterator[Item]:
+def _repository(name: str, path: str, repository: Mapping[str, Any], blobs: Sequence[bytes]) -> Iterator[Item]:
+    """List HEAD, refs, commits, the files on each branch, and what `git status` lists."""
+    key = {"repository": name}
     if "spoiled" in repository:
-        yield path, {"unreadable": repository["spoiled"]}
+        yield Item(path, "repository", key, {"unreadable": repository["spoiled"]})
         return
 
-    def content(name: str) -> Fields:
-        at = repository["blobs"].get(name)
-        return {"object": name[:SHORT]} if at is None else {"text": _text(blobs[at])}
+    def content(mode: str, at: str) -> Fields:
+        blob = repository["blobs"].get(at)
+        return {"mode": mode, "object": at} if blob is None else {"mode": mode, "text": _text(blobs[blob])}
 
-    yield f"{path}: HEAD", {"at": repository["head"]}
+    yield Item(f"{path}: HEAD", "head", key, {"at": repository["head"]})
     if "spoiled" in repository["refs"]:
-        yield f"{path}: refs", {"unreadable": repository["refs"]["spoiled"]}
+        yield Item(f"{path}: refs", "refs", key, {"unreadable": repository["refs"]["spoiled"]})
     budget = ReadingBudget(what="listing")
-    refs = {ref: name for ref, name in repository["refs"].items() if ref.startswith("refs/")}
-    for ref, name in sorted(refs.items()):
-        commit = repository["commits"].get(name)
-        yield f"{path}: {ref}", {"commit": name[:SHORT], "message": commit[2] if commit else ""}
+    refs = {ref: at for ref, at in repository["refs"].items() if ref.startswith("refs/")}
+    for ref, at in sorted(refs.items()):
+        commit = repository["commits"].get(at)
+        yield Item(f"{path}: {ref}", "ref", {**key, "ref": ref}, {"commit": at, "message": commit[2] if commit else ""})
         if ref.startswith("refs/heads/") and commit:
-            for file, entry in _tree(repository["trees"], commit[0], budget):
-                yield f"{path}: file {file} on {ref.removeprefix('refs/heads/')}", content(entry)
-    for file, _, name in repository["files"]:
-        yield f"{path}: file {file}", content(name)
-    for file, _, name in repository["index"].get("entries", ()):
-        yield f"{path}: staged {file}", {"object": name[:SHORT]}
+            branch = ref.removeprefix("refs/heads/")
+            for file, (mode, held) in _tree(repository["trees"], commit[0], budget):
+                its = {**key, "branch": branch, "path": file}
+                yield Item(f"{path}: file {file} on {branch}", "branch file", its, content(mode, held))
+    for at, (tree, parents, message) in repository["commits"].items():
+        its = {**key, "commit": at}
+        yield Item(f"{path}: commit {at}", "commit", its, {"message": message, "tree": tree, "parents": parents})
+    at = repository["head"].removeprefix("ref: ")
+    commit = repository["commits"].get(refs.get(at, at))
+    committed = dict(_tree(repository["trees"], commit[0], budget)) if commit else {}
+    yield from _status(path, key, committed, repository, content)
 
 
-def _tree(trees: Mapping[str, Any], name: str, budget: ReadingBudget, folder: str = "") -> Iterator[tuple[str, str]]:
-    """List the files of a commit's tree with their objects; a folder may be there any number of times."""
+def _status(
+    path: str,
+    key: Fields,
+    committed: Mapping[str, tuple[str, str]],
+    repository: Mapping[str, Any],
+    content: Callable[[str, str], Fields],
+) -> Iterator[Item]:
+    """List in what the index differs from the commit that HEAD is at, and the work tree from the index."""
+    if "spoiled" in repository["index"]:
+        yield Item(f"{path}: index", "index", key, {"unreadable": repository["index"]["spoiled"]})
+    staged = {file: (mode, held) for file, mode, held in repository["index"].get("entries", ())}
+    work = {file: (mode, held) for file, mode, held in repository["files"]}
+    for sort, label, before, after in (
+        ("staged file", "staged", committed, staged),
+        ("work file", "file", staged, work),
+    ):
+        for file in sorted({*before, *after}):
+            if before.get(file) != after.get(file):
+                fields = content(*after[file]) if file in after else {"removed": True}
+                yield Item(f"{path}: {label} {file}", sort, {**key, "path": file}, fields)
+
+
+def _tree(
+    trees: Mapping[str, Any], name: str, budget: ReadingBudget, folder: str = ""
+) -> Iterator[tuple[str, tuple[str, str]]]:
+    """List the files of a commit's tree with mode and object; a folder may be there any number of times."""
     for mode, entry, held in trees.get(name, ()):
         budget.step()
         if mode == _FOLDER:
             yield from _tree(trees, held, budget, f"{folder}{entry}/")
         else:
-            yield f"{folder}{entry}", held
+            yield f"{folder}{entry}", (mode, held)
 
 
 def _forge(state: NormalState) -> Iterator[Item]:
-    for name, repository in state.document["forge"]["repositories"].items():
-        parts = ("milestones", "issues")
-        yield f"repository {name}", _fields({key: repository[key] for key in repository if key not in parts})
+    forge = state.document["forge"]
+    yield Item("account", "account", {}, {"viewer": forge["viewer"]})
+    for name, repository in forge["repositories"].items():
+        about = {field: value for field, value in repository.items() if field not in {"milestones", "issues"}}
+        key = {"repository": name}
+        yield Item(f"repository {name}", "repository", key, about)
         for number, milestone in repository["milestones"].items():
-            yield f"{name}: milestone {number}", _fields(milestone)
-        for number, issue in repository["issues"].items():
-            pull = issue["pull"] or {}
-            kind = "pull request" if pull else "issue"
-            yield f"{name}: {kind} #{number}", _fields({key: issue[key] for key in issue if key != "pull"} | pull)
-    yield from _repositories(state)
+            yield Item(f"{name}: milestone {number}", "milestone", {**key, "number": int(number)}, milestone)
+        for issue in repository["issues"].values():
+            yield from _issue(name, issue)
+    for path, repository in state.document["repositories"].items():
+        name = path.removeprefix("repositories/").removesuffix(".git")
+        yield from _repository(name, name, repository, state.blobs)
+
+
+def _issue(repository: str, issue: Mapping[str, Any]) -> Iterator[Item]:
+    """List an issue or a pull request, and what was said to it, each comment and review an item."""
+    pull: dict[str, Any] = issue["pull"] or {}
+    whole = {**issue, **pull}
+    sort, number = "pull request" if pull else "issue", issue["number"]
+    own = {field: value for field, value in whole.items() if field not in {"number", "pull", *_SAID}}
+    own |= {"labels": sorted(own["labels"]), "assignees": sorted(own["assignees"])}
+    yield Item(f"{repository}: {sort} #{number}", sort, {"repository": repository, "number": number}, own)
+    for part, what in _SAID.items():
+        for place, said in enumerate(whole.get(part, ()), 1):
+            key = {"repository": repository, "issue": number, "place": place}
+            yield Item(f"{repository}: {what} {place} on {sort} #{number}", what, key, said)
+
+
+_SAID = {"comments": "comment", "reviews": "review", "review_comments": "review comment"}
 
 
 def _database(state: NormalState) -> Iterator[Item]:
+    for kind, name, table, sql in state.document.get("others", ()):
+        yield Item(f"{kind} {name}", kind, {"name": name}, {"table": table, "sql": sql})
     for table in state.document["tables"]:
         name = table["name"]
+        if own_changes.is_sqlites_own(name):
+            continue
         if "spoiled" in table:
-            yield f"table {name}", {"unreadable": table["spoiled"]}
+            yield Item(f"table {name}", "table", {"table": name}, {"unreadable": table["spoiled"]})
             continue
         columns = table["columns"]
-        yield f"table {name}", {"columns": ", ".join(f"{column[0]} {column[1]}".strip() for column in columns)}
-        stored = [column[0] for column in columns if column[5] != 2]  # noqa: PLR2004 - computed when it is read
+        yield Item(f"table {name}", "table", {"table": name}, {"sql": table.get("sql", "")})
+        for column, *about in columns:
+            fields = dict(zip(("type", "not null", "default", "key", "hidden"), about, strict=True))
+            yield Item(f"column {column} of {name}", "column", {"table": name, "column": column}, fields)
+        stored = [column[0] for column in columns if column[5] != _COMPUTED]
         keys = [column[0] for column in columns if column[4]]
         if isinstance(table["rows"], dict):
-            yield f"rows of {name}", {"unreadable": table["rows"]["spoiled"]}
+            yield Item(f"rows of {name}", "rows", {"table": name}, {"unreadable": table["rows"]["spoiled"]})
         else:
-            yield from _rows(name, stored, keys, ([_cell(cell, state) for cell in row] for row in table["rows"]))
+            rows = ([_cell(cell, state) for cell in row] for row in table["rows"])
+            yield from _rows({"table": name}, name, stored, keys, rows)
 
 
 def _tables(state: NormalState) -> Iterator[Item]:
+    for schema in state.document["schemas"]:
+        yield Item(f"schema {schema}", "schema", {"schema": schema}, {})
     for table in state.document["tables"]:
         name = table["name"] if table["schema"] == "public" else f"{table['schema']}.{table['name']}"
-        columns = table["columns"]
-        about = {
-            "columns": ", ".join(f"{column['name']} {column['type']}" for column in columns),
-            "constraints": ", ".join(entry["definition"] for entry in table["constraints"]),
-            "indexes": ", ".join(entry["name"] for entry in table["indexes"]),
-        }
-        yield f"table {name}", about
+        key = {"table": name}
+        yield Item(f"table {name}", "table", key, {})
+        for part, sort in (("columns", "column"), ("constraints", "constraint"), ("indexes", "index")):
+            for place, entry in enumerate(table[part], 1):
+                fields = {field: value for field, value in entry.items() if field != "name"}
+                fields |= {"place": place} if sort == "column" else {}
+                yield Item(f"{sort} {entry['name']} of {name}", sort, {**key, sort: entry["name"]}, fields)
         keys = next((entry["columns"] for entry in table["constraints"] if entry["kind"] == _PRIMARY), ())
-        yield from _rows(name, [column["name"] for column in columns if column["readable"]], keys, table["rows"])
+        readable = [column["name"] for column in table["columns"] if column["readable"]]
+        yield from _rows(key, name, readable, keys, table["rows"])
 
 
-def _rows(table: str, columns: Sequence[str], keys: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[Item]:
+def _rows(
+    key: Fields, table: str, columns: Sequence[str], keys: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> Iterator[Item]:
     for cells in rows:
         row = dict(zip(columns, cells, strict=True))
-        told = {key: row[key] for key in keys if key in row} or row
-        yield (
-            f"{table} row {', '.join(f'{name} = {quoted(value, 60)}' for name, value in told.items())}",
-            {name: _json(value) for name, value in row.items()},
-        )
+        told = {name: row[name] for name in keys if name in row} or row
+        label = f"{table} row {', '.join(f'{name} = {quoted(value, SHOWN)}' for name, value in told.items())}"
+        if any(isinstance(value, str) and len(value) > SHOWN - 2 for value in told.values()):
+            label += f" {hashlib.sha256(json.dumps(told).encode()).hexdigest()[:SHORT]}"
+        yield Item(label, "row", key, row)
 
 
 def _keys(state: NormalState) -> Iterator[Item]:
     for name, entry in state.document["keys"].items():
-        fields = {"type": entry["type"], "value": _json(entry["value"])}
+        fields = {"type": entry["type"]}
+        if isinstance(entry["value"], dict):  # of a hash and a sorted set each field by its own name
+            fields |= {f"value.{field}": value for field, value in entry["value"].items()}
+        else:
+            fields["value"] = entry["value"]
         if entry["left"] is not None:
-            seconds = float(f"{entry['left'] / 1000:.{DIGITS}g}")
-            fields["expires"] = f"in about {seconds:g} s"
-        yield f"key {name}", fields
+            fields["expires"] = entry["left"]
+        yield Item(f"key {name}", "key", {"key": name}, fields)
 
 
 def _graph(state: NormalState) -> Iterator[Item]:
     for name, kind, observations in state.document["entities"]:
-        yield f"entity {name}", {"type": kind, "observations": _json(observations)}
+        yield Item(f"entity {name}", "entity", {"entity": name}, {"type": kind})
+        for text in observations:
+            its = {"entity": name, "text": text}
+            yield Item(f"observation of {name}: {quoted(text, 200)}", "observation", its, {"text": text})
     for source, kind, target in state.document["relations"]:
-        yield f"relation {source} {kind} {target}", {}
+        its = {"from": source, "type": kind, "to": target}
+        yield Item(f"relation {source} {kind} {target}", "relation", its, {})
 
 
 def _calendar(state: NormalState) -> Iterator[Item]:
     for calendar, *plain in state.document["items"]:
         fields = dict(zip(AN_EVENT, plain, strict=True))
-        yield f"{calendar}: {fields['kind']} {fields['uid']}", _fields(_given(fields, "kind", "uid"))
+        kind, uid = fields.pop("kind"), fields.pop("uid")
+        yield Item(f"{calendar}: {kind} {uid}", kind, {"calendar": calendar, "uid": uid}, _given(fields))
 
 
 def _mail(state: NormalState) -> Iterator[Item]:
     for folder in state.document["folders"]:
-        yield f"folder {folder}", {}
+        yield Item(f"folder {folder}", "folder", {"folder": folder}, {})
     for part in ("kept", "sent"):
         for plain in state.document[part]:
             fields = dict(zip(A_MESSAGE, plain, strict=True))
-            place = fields["folder"] if part == "kept" else "sent"
-            fields["files"] = [f"{name}: {_text(state.blobs[blob])}" for name, blob in fields["files"]]
-            yield f"{place}: message {fields['id']}", _fields(_given(fields, "path", "folder", "id"))
+            place, name = fields["folder"] if part == "kept" else "sent", fields["id"]
+            fields["files"] = [f"{file}: {_text(state.blobs[blob])}" for file, blob in fields["files"]]
+            key = {"folder": place, "id": name}
+            own = {field: value for field, value in fields.items() if field not in {"path", "folder", "id"}}
+            yield Item(f"{place}: message {name}", "message", key, _given(own))
 
 
 def _workbooks(state: NormalState) -> Iterator[Item]:
     for path, kind in state.document["paths"]:
-        yield f"{kind} {path}", {}
+        yield Item(f"{kind} {path}", kind, {"path": path}, {})
     for path, book in state.document["books"].items():
+        key = {"workbook": path}
         if "spoiled" in book:
-            yield path, {"unreadable": book["spoiled"]}
+            yield Item(path, "workbook", key, {"unreadable": book["spoiled"]})
             continue
         for name, meaning in book["names"].items():
-            yield f"{path}: name {name}", {"means": meaning}
-        for sheet in book["sheets"]:
-            about = {"hidden": sheet["hidden"], "tables": sheet["tables"], "merged": sheet["merged"]}
-            yield f"{path}: sheet {sheet['name']}", _fields(about)
-            rows: dict[int, dict[str, str]] = {}
+            yield Item(f"{path}: name {name}", "name", {**key, "name": name}, {"means": meaning})
+        for place, sheet in enumerate(book["sheets"], 1):
+            about = {"place": place, **{part: sheet[part] for part in ("hidden", "tables", "merged")}}
+            its = {**key, "sheet": sheet["name"]}
+            yield Item(f"{path}: sheet {sheet['name']}", "sheet", its, about)
+            rows: dict[int, dict[str, Any]] = {}
             for row, column, value, *formula in sheet["cells"]:
-                calculated = f" (={formula[0]})" if formula else ""
-                rows.setdefault(row, {})[_letters(column)] = f"{_json(value)}{calculated}"
+                # What a formula shows follows from other cells, and from which program wrote the file.
+                rows.setdefault(row, {})[_letters(column)] = {"formula": formula[0]} if formula else value
             for row, cells in rows.items():
-                yield f"{path}: {sheet['name']} row {row}", cells
+                yield Item(f"{path}: {sheet['name']} row {row}", "row", {**its, "row": row}, cells)
 
 
 def _values(state: NormalState) -> Iterator[Item]:
@@ -215,7 +342,7 @@ def _values(state: NormalState) -> Iterator[Item]:
         elif isinstance(value, list) and value:
             waiting += [(f"{place}[{at}]", part) for at, part in reversed([*enumerate(value)])]
         else:
-            yield place, {"value": _json(value)}
+            yield Item(place, "value", {"place": place}, {"value": value})
 
 
 _LISTED: Mapping[str, Callable[[NormalState], Iterator[Item]]] = {
@@ -232,24 +359,20 @@ _LISTED: Mapping[str, Callable[[NormalState], Iterator[Item]]] = {
 }
 
 
-def _fields(record: Mapping[str, Any]) -> Fields:
-    """Give the fields of a record whose members have one type each."""
-    return {name: value if isinstance(value, str) else _json(value) for name, value in record.items()}
-
-
-def _given(fields: Mapping[str, Any], *but: str) -> Mapping[str, Any]:
-    """Leave out what is empty, and what the label says."""
-    return {name: value for name, value in fields.items() if value and name not in but}
+def _given(fields: Fields) -> Fields:
+    """Leave out what is empty."""
+    return {name: value for name, value in fields.items() if value}
 
 
 def _cell(cell: Any, state: NormalState) -> Any:
-    if isinstance(cell, dict):
-        return _text(state.blobs[cell["blob"]]) if "blob" in cell else cell["float"]
+    if isinstance(cell, dict) and "blob" in cell:
+        data = state.blobs[cell["blob"]]
+        return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
     return cell
 
 
 def _letters(column: int) -> str:
-    """Give the letters of a column, from 1."""
+    """Return the letters of a column, from 1."""
     letters = ""
     while column > 0:
         column, place = divmod(column - 1, 26)
@@ -258,12 +381,8 @@ def _letters(column: int) -> str:
 
 
 def _text(data: bytes) -> str:
-    """Give bytes as the text that they are, or by their number and digest."""
+    """Return bytes as the text that they are, or by their number and digest."""
     try:
         return data.decode()
     except UnicodeDecodeError:
-        return f"{len(data)} bytes that are no text, SHA-256 {hashlib.sha256(data).hexdigest()[:SHORT]}…"
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+        return f"{len(data)} bytes that are no text, SHA-256 {hashlib.sha256(data).hexdigest()}"

@@ -30,7 +30,8 @@ def test_every_predicate_says_the_same_through_the_processes(judging, question, 
             views = make()
             state = left(**views.states)
             asked = replace(question(document, *views.states), replies=views.replies)
-            judged = judging.verdict(asked, state, views.answer, lambda: state)  # noqa: B023
+            before = left(**(views.baseline or views.states))
+            judged = judging.verdict(asked, state, views.answer, lambda: before)  # noqa: B023
             assert judged.evidence == judge(parse(document), views), name
             assert judged.verdict is expected, name
 

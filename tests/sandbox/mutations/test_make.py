@@ -34,7 +34,7 @@ def mutated(views, mutant):
     return replace(views, states=states, answer=views.answer if mutant.answer is None else mutant.answer)
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("name", [name for name, entry in CATALOGUE.items() if not entry.needs_baseline])
 def test_every_predicate_can_be_broken_where_it_holds(name):
     entry = CATALOGUE[name]
     holds = entry.example.holds()

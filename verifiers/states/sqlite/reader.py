@@ -66,8 +66,9 @@ def read_database(tree: FileTree, budget: ReadingBudget) -> NormalState:
             if data:
                 connection.deserialize(data)
             reader.guard()
-            names = reader.names()
-        return NormalState({"tables": [reader.table(name) for name in names]}, tuple(reader.blobs))
+            declared, others = reader.declarations()
+        tables = [{**reader.table(name), "sql": sql} for name, sql in declared]
+        return NormalState({"tables": tables, "others": others}, tuple(reader.blobs))
 
 
 def recovered_file(tree: FileTree, budget: ReadingBudget) -> bytes:
@@ -133,15 +134,22 @@ class _Reader:
                 self.budget.step(self.budget.max_steps)
             raise CorruptState(f"the database cannot be read: {error}") from error
 
-    def names(self) -> list[str]:
-        """Name the base tables."""
-        rows = self.connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
-        # SQLite writes these two words so, whatever was typed; "CREATE/**/VIRTUAL TABLE" is somebody's own writing.
-        return [
-            name
-            for name, sql in rows
-            if isinstance(name, str) and "\0" not in name and str(sql).upper().startswith("CREATE TABLE")
-        ]
+    def declarations(self) -> tuple[list[tuple[str, str]], list[list[str]]]:
+        """List the base tables by name and statement, and all else as `[type, name, table, statement]`.
+
+        An index that SQLite made for a constraint has no statement, and stands in that of its table.
+        """
+        rows = self.connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
+        tables, others = [], []
+        for kind, name, table, sql in rows:
+            self.budget.step()
+            # SQLite writes these two words so, whatever was typed; "CREATE/**/VIRTUAL TABLE" is somebody's own writing.
+            if kind == "table" and isinstance(name, str) and str(sql).upper().startswith("CREATE TABLE"):
+                if "\0" not in name:
+                    tables.append((name, str(sql)))
+            elif sql is not None:
+                others.append([str(part) for part in (kind, name, table, sql)])
+        return tables, others
 
     def table(self, name: str) -> dict[str, Any]:
         """Read one table."""

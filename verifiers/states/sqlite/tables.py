@@ -1,8 +1,9 @@
-"""Normal form of a SQLite database: its base tables, with their stored columns and rows.
+"""Normal form of a SQLite database: its base tables, with their stored columns and rows, and what else is declared.
 
-It is `{"tables": [table]}`, where a table is `{"name", "spoiled": sentence}` or
+It is `{"tables": [table], "others": [[type, name, table, statement]]}`, where the others are indexes, views, triggers
+and virtual tables, and a table is `{"name", "spoiled": sentence, "sql"}` or
 
-    {"name", "columns": [[name, type, not null, default, key, hidden]], "rows": [[cell of each stored column]]}
+    {"name", "columns": [[name, type, not null, default, key, hidden]], "rows": [[cell of each stored column]], "sql"}
 
 with `{"spoiled": sentence}` instead of the rows where they cannot be read. A cell is null, an integer, a number, a
 text, `{"blob": index}`, or `{"float": "inf" or "-inf"}`. What was not UTF-8 in a text is a lone surrogate (PEP 383).

@@ -1,0 +1,37 @@
+"""What a server changes by itself: left out of the comparison of two states, each with a reason.
+
+Where the value tells it from an agent's doing, the value is looked at. What a reader does not read (a time of
+modification, the place of a message's file, what git remembers of its last operation) needs no entry here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+TIME_OF_A_RUN = 15 * 60 * 1000
+"""Milliseconds that pass between a world's start and the reading of its state, at most; a run ends earlier."""
+
+
+def is_sqlites_own(table: str) -> bool:
+    """Say whether SQLite keeps a table for itself, of which no statement of an agent is the cause.
+
+    `sqlite_sequence` counts the keys that were given out, also those of rows that were refused or deleted again;
+    `sqlite_stat1` holds what the query planner measured. No statement makes a table of such a name (SQLite, "Database
+    File Format", section 2.6).
+    """
+    return table.lower().startswith("sqlite_")
+
+
+def _has_run_down(before: Any, after: Any) -> bool:
+    """Say whether a key has less time left than before, by no more than passes while a task is played."""
+    return type(before) is type(after) is int and 0 <= before - after <= TIME_OF_A_RUN
+
+
+_BY_VALUE: Mapping[tuple[str, str], Callable[[Any, Any], bool]] = {("key", "expires"): _has_run_down}
+"""Sort of item and field to what says whether the server itself has changed the value so."""
+
+
+def is_the_servers(sort: str, field: str, before: Any, after: Any) -> bool:
+    """Say whether a server changes this field of an item from one value to the other without anybody's doing."""
+    return (rule := _BY_VALUE.get((sort, field))) is not None and rule(before, after)
