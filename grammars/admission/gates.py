@@ -7,8 +7,9 @@
        recovery task at least one that is. Reading the state that it leaves takes at most a quarter of the budget for
        reading a state (`verifiers.budget`), so that an agent that does more than it must is not cut off.
     4. Every mutant gets *false*: a correct final state with one thing changed, or a wrong answer. The template has
-       some, and each conjunct of the predicate gives one. Typical mistakes of agents are tried too; the share of all
-       these that fails is the mutation score.
+       some, and each conjunct of the predicate gives one. So does all damage: of each sort of thing in the state one
+       changed, one taken away, one made twice. Typical mistakes of agents are tried too; the share of all these that
+       fails is the mutation score.
     5. No value that the agent must produce appears in the state, in names, in history, in descriptions or in the goal.
     6. The task is no near-duplicate of another one, no other task's goal has the same words, and its skeleton is
        neither live nor seen.
@@ -245,6 +246,8 @@ class _Case:
         self.evidence["mutation"] = {"made": len(made), "survived": [mutation.name for mutation in missed]}
         if broken := sum(mutation.kind == "broken" for mutation in missed):
             survivors.append(f"{broken} of the predicate's conjuncts can be broken unnoticed")
+        if damage := sum(mutation.kind == "damage" for mutation in missed):
+            survivors.append(f"{damage} of the changes that no solution makes go unnoticed")
         all_false = f"all {len(mutants)} get false, and {len(made) - len(missed)} of {len(made)} made from the state"
         return self._gate(4, not survivors, "; ".join(survivors) or all_false)
 

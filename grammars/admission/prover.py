@@ -44,7 +44,8 @@ class MutationResult(Protocol):
 
     Attributes:
         name: what was changed.
-        kind: `broken`, a conjunct made false, which must fail; or `mistake`, a typical error of agents, which should.
+        kind: `broken`, a conjunct made false, and `damage`, a change that no solution makes, which must fail; or
+            `mistake`, a typical error of agents, which should.
         verdict: the predicate's verdict on the mutated state.
     """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -48,6 +48,7 @@ def assemble(
         "success_predicate": {"all": conjuncts},
     }
     servers = {tool.partition(".")[0] for tool in task["available_tools"]}
+    conjuncts += _frames(derived, servers, scope)
     task["initial_state"] = {server: part for server, part in task["initial_state"].items() if server in servers}
     if faults:
         task["faults"] = faults
@@ -65,6 +66,16 @@ def assemble(
             "given": [value for part in derived.parts for value in fill(part.given, scope)],
         },
     )
+
+
+def _frames(derived: Derived, servers: Collection[str], scope: Scope) -> Iterator[dict[str, Any]]:
+    """List the frame of each server of the world, where the template says what its solutions change."""
+    if derived.template.steps.changes is None:
+        return
+    changes = [change for part in derived.parts for change in fill(part.changes or (), scope)]
+    for server in sorted(servers):
+        excepted = [change[server] for change in changes if server in change]
+        yield {f"{server}.unchanged": {"except": excepted} if excepted else {}}
 
 
 def _goal(derived: Derived, scope: Scope, dice: Random) -> str:

@@ -90,6 +90,11 @@ def _check_shapes(derived: Derived) -> None:
     for piece in _members(node for part in derived.parts for node in part.state):
         if not isinstance(piece, Mapping):
             raise Malformed(f"{who}: state: each piece is a map from server to its part of the state")
+    for change in _members(node for part in derived.parts for node in part.changes or ()):
+        if not isinstance(change, Mapping) or len(change) != 1:
+            raise Malformed(f"{who}: changes: each is a map from server to a selection of its items")
+    if derived.template.steps.changes is None and any(part.changes is not None for part in derived.parts):
+        raise Malformed(f"{who}: changes: the template has none; give it `changes: []`, so that its tasks have a frame")
     for fault in _members(node for part in derived.parts for node in part.faults):
         if not isinstance(fault, Mapping) or set(fault) != {"tool", "call", "error"}:
             raise Malformed(f"{who}: faults: each is a map with tool, call and error")

@@ -32,6 +32,8 @@ class Steps:
         state: pieces of `initial_state`, merged in order.
         solutions: for each path, the calls in order; in a template `{step: NONTERMINAL}` stands for a production's.
         predicate: the conjuncts of the success predicate.
+        changes: for each server what a solution changes, as selections of its frame (`verifiers.states.frame`); nothing
+            else may. None of a template: its tasks have no frame.
         mutants: final states with one thing changed, and wrong answers; the predicate must reject them.
         faults: the errors that the gateway injects.
         answer: the correct final answer of an agent, or None.
@@ -44,6 +46,7 @@ class Steps:
     state: Node = ()
     solutions: Mapping[str, Node] = field(default_factory=dict)
     predicate: Node = ()
+    changes: Node | None = None
     mutants: Node = ()
     faults: Node = ()
     answer: Node | None = None
@@ -61,7 +64,7 @@ class Steps:
         return {name: names_in(getattr(self, name)) for name in FIELDS}
 
 
-FIELDS = ("constraints", "state", "solutions", "predicate", "mutants", "faults", "answer", "given")
+FIELDS = ("constraints", "state", "solutions", "predicate", "changes", "mutants", "faults", "answer", "given")
 """Of `Steps`, without its names."""
 
 

@@ -18,8 +18,8 @@ from grammars.language.labels import CATEGORIES, DIFFICULTIES, Category, Difficu
 from grammars.language.ranges import Dictionaries, Leveled
 
 _STEPS = {
-    "parameters", "let", "constraints", "state", "solution", "solutions", "predicate", "mutants", "faults", "answer",
-    "given",
+    "parameters", "let", "constraints", "state", "solution", "solutions", "predicate", "changes", "mutants", "faults",
+    "answer", "given",
 }  # fmt: skip
 _PRODUCTION = _STEPS | {"phrase", "difficulty"}
 _TEMPLATE = _STEPS | {
@@ -172,6 +172,7 @@ class _Reader:
             state=_members(spec, "state", where),
             solutions=_solutions(spec, where),
             predicate=_members(spec, "predicate", where),
+            changes=_members(spec, "changes", where) if "changes" in spec else None,
             mutants=_members(spec, "mutants", where),
             faults=_members(spec, "faults", where),
             answer=compile_value(spec["answer"], f"{where}: answer") if "answer" in spec else None,

@@ -94,17 +94,24 @@ def read_replies(file: Path) -> dict[str, str]:
     return replies
 
 
-def predicate_of(document: Any, what: str) -> Any:
-    """Give the predicate of a document that is one, or a whole task; of a task with variants that of its base.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked: a predicate, and what its world begins with; None where only a predicate was given."""
+
+    predicate: Any = field(repr=False)
+    initial_state: Mapping[str, Any] | None = field(repr=False)
+
+
+def asked_of(document: Any, what: str) -> Asked:
+    """Take a predicate, or a whole task; of a task with variants its base.
 
     Raises:
         Malformed: of `vault.errors`: it is a task with free parameters, and is malformed.
     """
     if not isinstance(document, dict) or "success_predicate" not in document:
-        return document
-    if "free" not in document:
-        return document["success_predicate"]
-    return Task.parse(document, what).base().success_predicate
+        return Asked(document, None)
+    task = Task.parse(document, what).base().document if "free" in document else document
+    return Asked(task["success_predicate"], task.get("initial_state", {}))
 
 
 def question(document: Any, given: GivenState) -> Question:
@@ -116,12 +123,30 @@ def question(document: Any, given: GivenState) -> Question:
     return Question(document, predicates.parse(document), {name: name for name in given.namespaces})
 
 
-def untouched(asked: Question) -> FrozenState:
-    """Give an empty state of each namespace, as a world begins with where a task says nothing of it."""
+def baseline(asked: Asked, question: Question, make_box: Callable[[], Box]) -> FrozenState:
+    """Return what an agent found in each namespace, as the runner derives it from the task.
+
+    Args:
+        asked: what is asked.
+        question: the same as a question about a state.
+        make_box: gives a box; asked for only where the predicate compares with what a backend must read.
+
+    Raises:
+        Unavailable: a backend must be started and cannot be.
+        Malformed: the task's initial state is none, or a bare predicate compares with it.
+    """
+    if question.needs_baseline and asked.initial_state is None:
+        raise Malformed("the predicate compares with what the agent found: give a file with the whole task")
     nodes: dict[str, Node] = {}
-    for name in asked.looked_at:
-        nodes |= SERVERS[name].seed({}).under(name) if name in SERVERS else {}
-    return FrozenState(FileTree(nodes).to_tar())
+    dumps: dict[str, bytes] = {}
+    for server in (SERVERS[name] for name in question.looked_at if name in SERVERS):
+        state = (asked.initial_state or {}).get(server.name, {})
+        check(server.state_schema, state, f"the initial state of {server.name}")
+        tree = server.seed(state)
+        nodes |= tree.under(server.name)
+        if server.reader and question.needs_baseline:
+            dumps[server.name] = _started(f"the task's {server.name}", server.name, tree, make_box)
+    return FrozenState(FileTree(nodes).to_tar(), dumps)
 
 
 def _taken(path: Path, name: str, make_box: Callable[[], Box]) -> FileTree | bytes:
@@ -153,7 +178,7 @@ def _dump(path: Path, make_box: Callable[[], Box]) -> bytes:
     return _started(path, "postgres", FileTree({"seed.sql": Node("file", path.read_bytes())}), make_box)
 
 
-def _started(path: Path, name: str, tree: FileTree, make_box: Callable[[], Box]) -> bytes:
+def _started(path: object, name: str, tree: FileTree, make_box: Callable[[], Box]) -> bytes:
     """Load a state into a backend, and read it back as after a run."""
     server = SERVERS[name]
     try:

@@ -6,7 +6,8 @@ is decoded as `verifiers.normal_form` writes it, or refused.
 Operations, each with the parts of a reading (`sandbox.judge.reader`):
 
     judge    the verdict on its one case; with the parts of a second reading, that of the untouched seed
-    mutants  the verdict on each of its cases; likewise with a second reading
+    mutants  the verdict on each of its cases; with readings of the untouched seed and of what a solution left, also on
+             every damage of the latter
     compare  the difference between its one case and that of a second reading, for people
 
 Two more are asked of other children:
@@ -36,6 +37,7 @@ from verifiers.language.predicate import Predicate
 from verifiers.normal_form import NormalState, decode
 from verifiers.predicates import namespaces, own_predicates
 from verifiers.predicates.own_predicates import OwnResult
+from verifiers.states.damage import damages
 from verifiers.states.difference import Comparison
 
 
@@ -65,14 +67,19 @@ def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     """Judge every case."""
     namespaces.learn(header["namespaces"])
     predicate, (reading, *others) = predicates.parse(header["predicate"]), _readings(header, parts)
-    before = others[0].states(others[0].cases[0]) if others else None
+    before, after = [other.states(other.cases[0]) for other in others] or ({}, {})
     lines = []
     for case in reading.cases:
         same = case["answer"] is None
         answer, replies = (header["answer"], header["replies"]) if same else (case["answer"], None)
         own_results = [reading.own_results(case, predicate)]
-        tree = evaluate(predicate, reading.states(case), answer, before, replies, own_results=own_results)
+        tree = evaluate(predicate, reading.states(case), answer, before or None, replies, own_results=own_results)
         lines.append([evidence.plain(case["name"]), case["kind"], tree.verdict.value])
+    for name in sorted(before):
+        for what, damaged in damages(name, before[name], after[name]):
+            states = {**after, name: damaged}
+            tree = evaluate(predicate, states, header["answer"], before, header["replies"])
+            lines.append([evidence.plain(f"{name}: {what}"), "damage", tree.verdict.value])
     return message.answer("done", part=evidence.written(mutants=lines))
 
 

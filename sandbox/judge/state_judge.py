@@ -238,6 +238,8 @@ class StateJudge:
     ) -> list[tuple[str, str, Verdict]]:
         """Give name, kind and verdict of every mutant of a solution's end state (`sandbox.mutations`).
 
+        Of a predicate that compares with the untouched state also those of all damage (`verifiers.states.damage`).
+
         Raises:
             Malformed: a state is none.
         """
@@ -247,7 +249,7 @@ class StateJudge:
             names = list(before.dumps)
             readings = [asking.reading(question, after, *start, do="mutants", dumps_before=names, **common)]
             if question.needs_baseline:
-                readings.append(asking.reading(question, before))
+                readings += [asking.reading(question, state) for state in (before, after)]
             header = {"do": "mutants", "namespaces": question.namespaces, **common, "replies": question.replies}
             return asking.judged(header, readings, replies.parsed_mutants)
 

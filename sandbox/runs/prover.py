@@ -93,7 +93,7 @@ class ProvedSolution:
 
 @dataclass(frozen=True, slots=True)
 class MutantResult:
-    """Verdict of the predicate on a final state that is wrong in one way (`sandbox.mutations`)."""
+    """Verdict of the predicate on a final state that is wrong in one way (`sandbox.mutations`, or damage)."""
 
     name: str = field(repr=False)
     kind: str

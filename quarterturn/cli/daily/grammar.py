@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -193,12 +194,14 @@ def predicate_check(
     require_file(predicate)
     if not state.exists():
         raise NotFound(f"there is no folder and no file {state}")
-    document = given_states.predicate_of(parse(predicate.read_bytes(), str(predicate)), str(predicate))
-    given = given_states.read(state, lambda: choose_box(box or "auto"))
-    asked, final_state = given_states.question(document, given), given.state
+    asked = given_states.asked_of(parse(predicate.read_bytes(), str(predicate)), str(predicate))
+    make_box = partial(choose_box, box or "auto")
+    given = given_states.read(state, make_box)
+    question = given_states.question(asked.predicate, given)
     if replies is not None:
-        asked = replace(asked, replies=given_states.read_replies(replies))
-    evidence = JUDGING.verdict(asked, final_state, answer, lambda: given_states.untouched(asked)).evidence
+        question = replace(question, replies=given_states.read_replies(replies))
+    before = partial(given_states.baseline, asked, question, make_box)
+    evidence = JUDGING.verdict(question, given.state, answer, before).evidence
     data = evidence.as_json()
     Output(as_json=as_json).result(
         data,

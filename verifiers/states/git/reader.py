@@ -83,7 +83,8 @@ def read_repository(tree: Mapping[str, Node], budget: ReadingBudget, blobs: list
     if _HEX.fullmatch(made["head"]):
         tips.append(made["head"])
     made |= _history(tips, store, budget, blobs)
-    return made | {"index": _index(files, budget), "files": list(_worktree(tree, budget))}
+    work = _worktree(tree, budget) if inner or ".git" in tree else ()  # a bare repository has none
+    return made | {"index": _index(files, budget), "files": list(work)}
 
 
 class _BrokenRefs(Exception):

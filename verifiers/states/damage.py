@@ -1,0 +1,130 @@
+"""Damage of a final state: of each sort of place in its normal form one value changed, taken away, and made twice.
+
+A verdict must notice each in which a compared item differs, also where its frame lets changes through: what a solution
+made is held to what the other predicates say of it. The normal form is changed and not the files, so every sort of
+thing that a reader reads has its turn, and no state kind needs a program for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from verifiers.errors import CorruptState
+from verifiers.normal_form import NormalState
+from verifiers.states.changes import Change, changes_between
+from verifiers.states.items import items_of
+
+Path: TypeAlias = tuple[str | int, ...]
+
+RECORD = 16
+"""Keys of an object at most that has named fields; a larger one, or one of other keys, is a table of things."""
+_NOTHING = object()
+
+
+def damages(namespace: str, baseline: NormalState, final: NormalState) -> Iterator[tuple[str, NormalState]]:
+    """List damaged states, each with the item that it is another in.
+
+    Of each sort of place one that a solution changed is damaged, and one that it left alone.
+
+    Args:
+        namespace: the server's name.
+        baseline: its state as an agent found it.
+        final: as a solution left it; both can be read.
+    """
+    items = items_of(namespace, final)
+    for damaged in (*_other_blobs(baseline, final), *_other_documents(baseline, final)):
+        try:
+            change = next(changes_between(items, items_of(namespace, damaged)), None)
+        except (CorruptState, LookupError, TypeError, ValueError, AttributeError, RecursionError):
+            continue  # no reader writes this
+        if change is not None:
+            yield _described(change), damaged
+
+
+def _described(change: Change) -> str:
+    what = f"{', '.join(change.fields)} changed" if change.kind == "changed" else change.kind
+    return f"{change.after.label}, {what}"
+
+
+def _other_blobs(baseline: NormalState, final: NormalState) -> Iterator[NormalState]:
+    known, done = set(baseline.blobs), set()
+    for place, blob in enumerate(final.blobs):
+        if (blob in known) not in done:
+            done.add(blob in known)
+            yield replace(final, blobs=(*final.blobs[:place], blob + b"~", *final.blobs[place + 1 :]))
+
+
+def _other_documents(baseline: NormalState, final: NormalState) -> Iterator[NormalState]:
+    done: set[tuple[Path, bool]] = set()
+    for path, sort, value in _places(final.document, (), ()):
+        left_alone = _at(baseline.document, path) == value
+        if (sort, left_alone) not in done:
+            done.add((sort, left_alone))
+            for document in _others(final.document, path, value):
+                yield replace(final, document=document)
+
+
+def _places(value: Any, path: Path, sort: Path) -> Iterator[tuple[Path, Path, Any]]:
+    """List every place of a document with its sort: its path, in which what tells things apart is left out."""
+    if path:
+        yield path, sort, value
+    if isinstance(value, dict):
+        named = len(value) <= RECORD and all(key.isidentifier() for key in value)
+        for key, part in value.items():
+            yield from _places(part, (*path, key), (*sort, key if named else "*"))
+    elif isinstance(value, list):
+        mixed = len({type(part) for part in value}) > 1  # the fields of a row or of a record have their places
+        for place, part in enumerate(value):
+            yield from _places(part, (*path, place), (*sort, place if mixed else "*"))
+
+
+def _at(document: Any, path: Path) -> Any:
+    for step in path:
+        try:
+            document = document[step]
+        except (LookupError, TypeError):
+            return _NOTHING
+    return document
+
+
+def _others(document: Any, path: Path, value: Any) -> Iterator[Any]:
+    """List the documents in which this value is another, is taken away, or is there twice."""
+    step = path[-1]
+    holder = _at(document, path[:-1])
+    if not isinstance(value, dict | list):
+        yield _with(document, path[:-1], _put(holder, step, _other(value)))
+    if isinstance(holder, list) and isinstance(step, int):
+        yield _with(document, path[:-1], [*holder[:step], *holder[step + 1 :]])
+        yield _with(document, path[:-1], [*holder[: step + 1], *holder[step:]])
+    else:
+        yield _with(document, path[:-1], {key: part for key, part in holder.items() if key != step})
+        again = str(len(holder) + 1) if str(step).isdigit() else f"{step}~"
+        yield _with(document, path[:-1], {**holder, again: value})
+
+
+def _with(document: Any, path: Path, value: Any) -> Any:
+    """Return a copy of a document with another value at a place."""
+    if not path:
+        return value
+    return _put(document, path[0], _with(document[path[0]], path[1:], value))
+
+
+def _put(holder: Any, step: str | int, value: Any) -> Any:
+    if isinstance(holder, Mapping):
+        return {**holder, step: value}
+    place = int(step)
+    return [*holder[:place], value, *holder[place + 1 :]]
+
+
+def _other(value: Any) -> Any:
+    """Return another value of the same type."""
+    match value:
+        case bool():
+            return not value
+        case int() | float():
+            return value + 1
+        case None:
+            return "~"
+    return f"{value}~"
