@@ -121,8 +121,10 @@ def tree() -> Any:
 
 def whole_tree() -> Any:
     """Return the same with the verbs of all extras loaded, for the reference and for tests."""
-    for name in VERBS:
-        tree().get_command(typer.Context(tree()), name)
+    for verb in VERBS.values():
+        group = tree()
+        for word in verb.words.split():
+            group = group.get_command(typer.Context(group), word)
     return tree()
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from grammars.importers.formula import Formula
+from quarterturn_import.importers.formula import Formula
 from vault.canonical import canonical
 from vault.task.document import SPEC_VERSION
 from verifiers.errors import VerifierError

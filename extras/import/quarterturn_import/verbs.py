@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from quarterturn.choices import Benchmark
 from quarterturn.cli.terminal.options import Json
 from quarterturn.cli.terminal.output import Output
+
+Benchmark = Literal["mcpmark", "mcp-universe", "rows"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("convert")(task_convert)
 
 
 def task_convert(
@@ -34,7 +40,7 @@ def task_convert(
     as_json: Json = False,
 ) -> None:
     """Convert tasks of another benchmark into drafts, and report what came whole, partly or not, and why."""
-    from quarterturn.tasks.convert import convert_path
+    from quarterturn_import.benchmark_files import convert_path
 
     conversions = convert_path(benchmark, path, account=account, states=state)
     written = [c.line for c in conversions if c.line is not None and (c.outcome == "whole" or partial)]

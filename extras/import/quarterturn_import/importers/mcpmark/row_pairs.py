@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from grammars.importers.formula import Formula, all_of
-from grammars.importers.mcpmark.idioms import CannotSay
-from grammars.importers.mcpmark.queries import ROWS, column_of, constants, has_rows, same_number, width
-from grammars.importers.mcpmark.values import Pairs, Rows
+from quarterturn_import.importers.formula import Formula, all_of
+from quarterturn_import.importers.mcpmark.idioms import CannotSay
+from quarterturn_import.importers.mcpmark.queries import ROWS, column_of, constants, has_rows, same_number, width
+from quarterturn_import.importers.mcpmark.values import Pairs, Rows
 
 
 def pair_same(test: ast.expr, left: str, right: str, pairs: Pairs) -> Formula:

@@ -8,16 +8,16 @@ import ast
 from collections.abc import Iterable
 from typing import Any
 
-from grammars.importers.formula import Formula, all_of, any_of, given, negated, unknown
-from grammars.importers.mcpmark import idioms, queries
-from grammars.importers.mcpmark.idioms import CannotSay
-from grammars.importers.mcpmark.plain import (
+from quarterturn_import.importers.formula import Formula, all_of, any_of, given, negated, unknown
+from quarterturn_import.importers.mcpmark import idioms, queries
+from quarterturn_import.importers.mcpmark.idioms import CannotSay
+from quarterturn_import.importers.mcpmark.plain import (
     COMPARE,
     COMPARE_SIGNS,
     MAX_OPTIONS,
     MIRRORED,
 )
-from grammars.importers.mcpmark.values import (
+from quarterturn_import.importers.mcpmark.values import (
     SYMBOLIC,
     Cell,
     Choice,

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from grammars.errors import Malformed
-from grammars.importers.conversion import SourceTask
+from quarterturn_import.importers.conversion import SourceTask
 
 KNOWN = ("goal", "predicate", "state", "solution", "difficulty", "server", "name")
 _JSON = ("predicate", "state", "solution")

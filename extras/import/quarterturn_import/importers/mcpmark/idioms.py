@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
-from grammars.importers.formula import Formula, all_of, any_of, negated
-from grammars.importers.mcpmark.values import (
+from quarterturn_import.importers.formula import Formula, all_of, any_of, negated
+from quarterturn_import.importers.mcpmark.values import (
     Content,
     Encoded,
     Extreme,

@@ -11,7 +11,7 @@ import types
 import psycopg
 import pytest
 
-from grammars.importers.mcpmark import Place, read_verifier
+from quarterturn_import.importers.mcpmark import Place, read_verifier
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict

@@ -13,9 +13,9 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from grammars.importers.formula import Formula
-from grammars.importers.mcpmark.idioms import CannotSay
-from grammars.importers.mcpmark.values import Cell, FirstRow, Rows
+from quarterturn_import.importers.formula import Formula
+from quarterturn_import.importers.mcpmark.idioms import CannotSay
+from quarterturn_import.importers.mcpmark.values import Cell, FirstRow, Rows
 from verifiers.budget import ReadingBudget
 from verifiers.errors import VerifierError
 from verifiers.sql.errors import NotSupported

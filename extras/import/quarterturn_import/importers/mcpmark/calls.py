@@ -9,17 +9,17 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from grammars.importers.formula import Formula, all_of, any_of, negated
-from grammars.importers.mcpmark import idioms
-from grammars.importers.mcpmark.conditions import cond
-from grammars.importers.mcpmark.database_calls import DatabaseCalls
-from grammars.importers.mcpmark.idioms import CannotSay
-from grammars.importers.mcpmark.plain import (
+from quarterturn_import.importers.formula import Formula, all_of, any_of, negated
+from quarterturn_import.importers.mcpmark import idioms
+from quarterturn_import.importers.mcpmark.conditions import cond
+from quarterturn_import.importers.mcpmark.database_calls import DatabaseCalls
+from quarterturn_import.importers.mcpmark.idioms import CannotSay
+from quarterturn_import.importers.mcpmark.plain import (
     FLAGS,
     PLAIN_CALLS,
     PLAIN_METHODS,
 )
-from grammars.importers.mcpmark.values import (
+from quarterturn_import.importers.mcpmark.values import (
     Bound,
     Choice,
     Collected,

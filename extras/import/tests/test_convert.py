@@ -1,4 +1,4 @@
-"""Tests that the guide to other benchmarks' tasks works, and what `task convert` says of bad paths."""
+"""Tests of `task convert`: its guide works, nothing of another benchmark is run, and what it says of bad paths."""
 
 import json
 import re
@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from quarterturn.cli import run
+from quarterturn_import.benchmark_files import convert_path
 from rotation.errors import Malformed
 from rotation.generation.import_tasks import read_drafts
 
-GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "import-tasks-of-other-benchmarks.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "import-tasks-of-other-benchmarks.md"
 
 
 def test_the_guides_command_makes_a_draft_that_lacks_nothing(tmp_path, monkeypatch):
@@ -55,3 +56,21 @@ def test_a_path_without_the_benchmarks_files_is_told(tmp_path, capsys, benchmark
         assert run(["task", "convert", benchmark, str(path), "--out", str(tmp_path / "out")]) != 0
         assert str(path) in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_verifier_of_another_benchmark_is_parsed_and_never_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    canary = tmp_path / "canary"
+    folder = tmp_path / "tasks" / "filesystem" / "standard" / "files" / "tidy"
+    folder.mkdir(parents=True)
+    (folder / "description.md").write_text("Tidy up.\n")
+    (folder / "meta.json").write_text("{}")
+    (folder / "verify.py").write_text(
+        f"import os, sys\nopen({str(canary)!r}, 'w')\nCANARY = os.system('touch {canary}')\n"
+        f"def verify(open=open({str(canary)!r}, 'w')):\n    return exec('open({str(canary)!r}, \"w\")')\n"
+        "if __name__ == '__main__':\n    sys.exit(0 if verify() else 1)\n"
+    )
+    (folder / "sitecustomize.py").write_text(f"open({str(canary)!r}, 'w')\n")
+    (made,) = convert_path("mcpmark", tmp_path / "tasks", account="canary", states=None)
+    assert made.outcome == "not"
+    assert not canary.exists()

@@ -11,11 +11,21 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from grammars.importers.formula import Formula, all_of, any_of, given, negated, unknown
-from grammars.importers.mcpmark.expressions import Expressions
-from grammars.importers.mcpmark.idioms import CannotSay
-from grammars.importers.mcpmark.row_pairs import pair_same, pairs_match, row_comparison
-from grammars.importers.mcpmark.values import Count, FsPath, Function, Joined, Named, Opaque, Pairs, Text, is_plain
+from quarterturn_import.importers.formula import Formula, all_of, any_of, given, negated, unknown
+from quarterturn_import.importers.mcpmark.expressions import Expressions
+from quarterturn_import.importers.mcpmark.idioms import CannotSay
+from quarterturn_import.importers.mcpmark.row_pairs import pair_same, pairs_match, row_comparison
+from quarterturn_import.importers.mcpmark.values import (
+    Count,
+    FsPath,
+    Function,
+    Joined,
+    Named,
+    Opaque,
+    Pairs,
+    Text,
+    is_plain,
+)
 
 MAX_CALLS = 12
 Env = dict[str, Any]

@@ -9,11 +9,11 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from grammars.importers.formula import Formula, all_of
-from grammars.importers.mcpmark.conditions import Conditions
-from grammars.importers.mcpmark.idioms import CannotSay
-from grammars.importers.mcpmark.queries import column_of, width
-from grammars.importers.mcpmark.values import (
+from quarterturn_import.importers.formula import Formula, all_of
+from quarterturn_import.importers.mcpmark.conditions import Conditions
+from quarterturn_import.importers.mcpmark.idioms import CannotSay
+from quarterturn_import.importers.mcpmark.queries import column_of, width
+from quarterturn_import.importers.mcpmark.values import (
     Collected,
     Lines,
     Listing,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from grammars.importers.formula import Formula
+from quarterturn_import.importers.formula import Formula
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from grammars.importers import mcp_universe, mcpmark, rows
-from grammars.importers.conversion import Conversion, SourceTask, convert
 from quarterturn.errors import Malformed, NotFound
+from quarterturn_import.importers import mcp_universe, mcpmark, rows
+from quarterturn_import.importers.conversion import Conversion, SourceTask, convert
 from sandbox.servers.registry import SERVERS
 from vault.canonical import parse_object
 from verifiers.tree import FileTree

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from grammars.importers.conversion import SourceTask
-from grammars.importers.formula import Formula, TooLarge, start_anew, understood, unknowns
-from grammars.importers.mcpmark.queries import tidied
-from grammars.importers.mcpmark.statements import Interpreter
+from quarterturn_import.importers.conversion import SourceTask
+from quarterturn_import.importers.formula import Formula, TooLarge, start_anew, understood, unknowns
+from quarterturn_import.importers.mcpmark.queries import tidied
+from quarterturn_import.importers.mcpmark.statements import Interpreter
 from verifiers.tree import FileTree
 
 SERVICES = ("filesystem", "github", "postgres", "notion", "playwright", "playwright_webarena")

@@ -9,11 +9,11 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from grammars.importers.formula import Formula, negated
-from grammars.importers.mcpmark import idioms, queries
-from grammars.importers.mcpmark.conditions import Conditions
-from grammars.importers.mcpmark.idioms import CannotSay
-from grammars.importers.mcpmark.values import Cell, Cursor, FirstRow, Length, Pairs, Rows, is_plain
+from quarterturn_import.importers.formula import Formula, negated
+from quarterturn_import.importers.mcpmark import idioms, queries
+from quarterturn_import.importers.mcpmark.conditions import Conditions
+from quarterturn_import.importers.mcpmark.idioms import CannotSay
+from quarterturn_import.importers.mcpmark.values import Cell, Cursor, FirstRow, Length, Pairs, Rows, is_plain
 from verifiers.sql.names import AGGREGATES, SCALAR_FUNCTIONS, WINDOW_FUNCTIONS
 
 _CONSTANTS = {

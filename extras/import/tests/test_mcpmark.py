@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
-from grammars.importers.conversion import convert
-from grammars.importers.mcpmark import Place, read_task, read_verifier
+from quarterturn_import.importers.conversion import convert
+from quarterturn_import.importers.mcpmark import Place, read_task, read_verifier
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from grammars.errors import Malformed
-from grammars.importers.conversion import convert
-from grammars.importers.mcp_universe import EVALUATORS, read_task
-from grammars.importers.rows import read_rows
+from quarterturn_import.importers.conversion import convert
+from quarterturn_import.importers.mcp_universe import EVALUATORS, read_task
+from quarterturn_import.importers.rows import read_rows
 from vault.task.document import Task
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse

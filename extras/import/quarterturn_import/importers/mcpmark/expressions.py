@@ -9,16 +9,16 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from grammars.importers.formula import Formula, TooLarge, all_of, any_of, negated
-from grammars.importers.mcpmark import idioms
-from grammars.importers.mcpmark.calls import Calls
-from grammars.importers.mcpmark.comprehensions import Comprehensions
-from grammars.importers.mcpmark.conditions import cond
-from grammars.importers.mcpmark.idioms import CannotSay
-from grammars.importers.mcpmark.plain import (
+from quarterturn_import.importers.formula import Formula, TooLarge, all_of, any_of, negated
+from quarterturn_import.importers.mcpmark import idioms
+from quarterturn_import.importers.mcpmark.calls import Calls
+from quarterturn_import.importers.mcpmark.comprehensions import Comprehensions
+from quarterturn_import.importers.mcpmark.conditions import cond
+from quarterturn_import.importers.mcpmark.idioms import CannotSay
+from quarterturn_import.importers.mcpmark.plain import (
     BINARY,
 )
-from grammars.importers.mcpmark.values import (
+from quarterturn_import.importers.mcpmark.values import (
     Bound,
     Cell,
     Choice,

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from grammars.importers.conversion import SourceTask
-from grammars.importers.formula import Formula, all_of, any_of, negated, understood, unknown, unknowns
+from quarterturn_import.importers.conversion import SourceTask
+from quarterturn_import.importers.formula import Formula, all_of, any_of, negated, understood, unknown, unknowns
 
 Arguments = Mapping[str, Any]
 _VARIABLE = re.compile(r"\{\{\s*([A-Z_]+)\s*\}\}")
