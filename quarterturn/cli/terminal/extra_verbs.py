@@ -87,5 +87,6 @@ CONVERT = ExtraVerb(
     "Convert tasks of another benchmark into drafts, and report what came whole, partly or not, and why.",
     "task",
 )
-VERBS = {verb.name: verb for verb in (EXPORT, CONVERT)}
+RATINGS = ExtraVerb("ratings", "ratings", "Ratings in plain files: agreement, other thresholds.")
+VERBS = {verb.name: verb for verb in (EXPORT, CONVERT, RATINGS)}
 """Verbs by name, which no two share, also in different groups."""

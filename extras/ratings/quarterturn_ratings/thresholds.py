@@ -10,39 +10,19 @@ Rank agreement is Kendall's tau-b, which allows ties (M. G. Kendall, *Biometrika
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import sqrt
+from typing import Any
 
+from quarterturn.errors import Malformed
+from quarterturn.measures.claim_scores import JudgedTask
 from sandbox.measures.figures import pairs_by_skeleton
 from sandbox.results.interval import Figure, proportion
 
 USUAL = Fraction(3, 4)
 THRESHOLDS = tuple(Fraction(text) for text in ("0.5", "0.6", "0.7", "0.75", "0.8", "0.9", "1"))
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedTask:
-    """Claims of one task of one submission: each score from 0 to 1, or None where no judge decided."""
-
-    skeleton: str
-    scores: Sequence[Fraction | None]
-
-    @property
-    def low(self) -> Fraction:
-        """The coverage with unknown claims at 0."""
-        return Fraction(sum(score or 0 for score in self.scores), len(self.scores))
-
-    @property
-    def high(self) -> Fraction:
-        """The coverage with unknown claims at 1."""
-        return Fraction(sum(1 if score is None else score for score in self.scores), len(self.scores))
-
-    @property
-    def coverage(self) -> Fraction | None:
-        """The coverage; None where a claim is unknown."""
-        return None if None in self.scores else self.low
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +57,32 @@ def kendall_tau_b(first: Sequence[Fraction | float], second: Sequence[Fraction |
     signs = [(_sign(a - b), _sign(c - d)) for (a, c), (b, d) in combinations(list(zip(first, second, strict=True)), 2)]
     ordered = [sum(sign[side] != 0 for sign in signs) for side in (0, 1)]
     return sum(one * other for one, other in signs) / sqrt(ordered[0] * ordered[1]) if all(ordered) else None
+
+
+def require_same_tasks(submissions: Mapping[str, Mapping[str, JudgedTask]]) -> None:
+    """Require that all submissions have the same tasks; else their pass rates give no ranks.
+
+    Raises:
+        Malformed: they have not.
+    """
+    every = {task for tasks in submissions.values() for task in tasks}
+    for name, tasks in submissions.items():
+        if missing := sorted(every - set(tasks)):
+            raise Malformed(f"{name} has no score of {missing[0]}, which another has; ranks compare the same tasks")
+
+
+def as_json(found: Sequence[AtThreshold]) -> list[dict[str, Any]]:
+    """Give threshold sensitivity as plain JSON values."""
+    return [
+        {
+            "threshold": float(at.threshold),
+            "pass_rates": {name: asdict(figure) for name, figure in at.pass_rates.items()},
+            "open": dict(at.open),
+            "ranks": dict(at.ranks),
+            "kendall_tau_b": at.tau_b,
+        }
+        for at in found
+    ]
 
 
 def _at(

@@ -188,16 +188,3 @@ def test_a_home_without_a_review_has_no_ratings(say, copy, tmp_path):
         2, "has a review yet: quarterturn task review"
     )
     assert not (tmp_path / "first.csv").exists()
-
-
-@pytest.mark.slow
-def test_a_judges_scores_come_to_the_measures_of_a_run(say, failed, write):
-    tasks = [item["task"]["id"] for item in json.loads(failed.read_bytes())["tasks"]]
-    lines = [f"1,{tasks[0]},a,1", f"1,{tasks[0]},b,0.5", f"1,{tasks[1]},a,"]
-    scores = write("claims.csv", "\n".join(["submission,task,claim,score", *lines, ""]))
-    run = say("measure", failed, "--claim-scores", scores, "--json").data["runs"][0]
-    assert (run["measures"]["claim_coverage"]["value"], run["measures"]["claim_coverage"]["n"]) == (0.75, 1)
-    assert [task["claim_coverage"] for task in run["tasks"]] == [0.75, None, None]
-    assert run["measures"]["fairness"]["value"] is None
-    strange = write("other.csv", f"submission,task,claim,score\n2,{tasks[0]},a,1\n")
-    assert "no run of this number has that task" in say("measure", failed, "--claim-scores", strange).sentence

@@ -5,15 +5,21 @@ Bulletin* 76, 1971, 378-382. Alpha: K. Krippendorff, *Content Analysis*, 2nd ed.
 missing, and the difference of two ratings is 1, or grows with the ratings between them where they have an order.
 
 All take how often each combination of ratings of one subject occurs, so what a group of subjects adds to a coefficient
-can be taken away again (`sandbox.results.interval.jackknife`). Each is None where only one category occurs: agreement
+can be taken away again (`jackknife`). Each is None where only one category occurs: agreement
 that could not have failed says nothing.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from typing import TypeVar
+
+from sandbox.results.interval import ENOUGH, Figure, student
+
+Observation = TypeVar("Observation", bound=Hashable)
 
 Combinations = Mapping[tuple[str, ...], int]
 """Ratings of one subject, each rater's, and how many subjects have them."""
@@ -83,6 +89,34 @@ def krippendorff_alpha(combinations: Combinations, order: Sequence[str] | None =
     )
     expected = sum(2 * totals[one] * totals[other] * by for (one, other), by in differences.items())
     return 1 - (totals.total() - 1) * observed / expected if expected else None
+
+
+def jackknife(
+    clusters: Sequence[Counter[Observation]], statistic: Callable[[Counter[Observation]], Fraction | None]
+) -> Figure:
+    """Give a coefficient between -1 and 1 of counts, with the interval of the delete-one-cluster jackknife.
+
+    The variance is (k - 1) / k times the sum of squares of the k values without one cluster each, about their mean
+    (B. Efron and C. Stein, *Ann. Statist.* 9, 1981, 586-596). Where all of them are the same, as for raters who always
+    agree, it tells nothing, and there is no bound. Where one of them is undefined the interval is all of -1 to 1.
+
+    Args:
+        clusters: how often each observation occurs in each cluster.
+        statistic: computes the coefficient from the counts of all; None where it is undefined.
+    """
+    total: Counter[Observation] = sum(clusters, Counter())
+    value, n, k = statistic(total), total.total(), len(clusters)
+    if value is None:
+        return Figure(None, n, None, None)
+    without = [statistic(total - cluster) for cluster in clusters] if k >= ENOUGH else [None]
+    known = [float(part) for part in without if part is not None]
+    if len(known) < len(without):
+        return Figure(float(value), n, -1.0, 1.0)
+    about = math.fsum(known) / k
+    half = student(k - 1) * math.sqrt((k - 1) / k * math.fsum((part - about) ** 2 for part in known))
+    if half == 0:
+        return Figure(float(value), n, None, None)
+    return Figure(float(value), n, max(-1.0, float(value) - half), min(1.0, float(value) + half))
 
 
 def _differences(totals: Counter[str], order: Sequence[str] | None) -> Iterator[tuple[tuple[str, str], Fraction]]:

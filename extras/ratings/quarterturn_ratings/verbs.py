@@ -49,8 +49,9 @@ def sheet(
     The sheet of the rater `rules`, which is the default, holds the classes that the rules gave; anybody else's is
     blank.
     """
-    from quarterturn.measures import rating_sheet, run_measures
+    from quarterturn.measures import run_measures
     from quarterturn.public_records import sources
+    from quarterturn_ratings import rating_sheet
     from vault.files import write_atomically
 
     if sources.kind_of(source) != "run":
@@ -81,7 +82,7 @@ def reviews(
     With --rater it is a sheet of the same tasks for a second person, who does not see the first one's decisions.
     """
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.measures import rating_sheet
+    from quarterturn_ratings import rating_sheet
     from vault.files import write_atomically
 
     _require_new(out)
@@ -110,7 +111,7 @@ def agreement(
     Cohen's kappa of two raters, Fleiss' of more, over subjects that all have rated; Krippendorff's alpha over all with
     two ratings, by rank where ratings are numbers or have an order.
     """
-    from quarterturn.measures import ratings
+    from quarterturn_ratings import ratings
 
     given = ratings.ratings(files)
     found = ratings.agreement(given, [part.strip() for part in order.split(",")] if order else None)
@@ -124,12 +125,13 @@ def thresholds(
     as_json: Json = False,
 ) -> None:
     """Show what pass rates and ranks would be at other thresholds of the claims' coverage than 0.75."""
-    from quarterturn.measures import ratings
-    from sandbox.measures.thresholds import sensitivity
+    from quarterturn.measures.claim_scores import claim_scores
+    from quarterturn_ratings import thresholds as measured
 
-    submissions = ratings.claim_scores(file)
-    ratings.require_same_tasks(submissions)
-    found = ratings.sensitivity_json(sensitivity({name: list(tasks.values()) for name, tasks in submissions.items()}))
+    submissions = claim_scores(file)
+    measured.require_same_tasks(submissions)
+    tasks = {name: list(judged.values()) for name, judged in submissions.items()}
+    found = measured.as_json(measured.sensitivity(tasks))
     Output(as_json=as_json).result(found, *_sensitivity(found))
 
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
-from sandbox.measures.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
-from sandbox.measures.thresholds import THRESHOLDS, JudgedTask, kendall_tau_b, sensitivity
-from sandbox.results.interval import jackknife
+from quarterturn.measures.claim_scores import JudgedTask
+from quarterturn_ratings.agreement import cohen_kappa, fleiss_kappa, jackknife, krippendorff_alpha
+from quarterturn_ratings.thresholds import THRESHOLDS, kendall_tau_b, sensitivity
 
 # K. Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011, section D: four observers, twelve units
 OBSERVERS = ("123321412...", "1233224125.3", ".3332342251.", "12332441251.")

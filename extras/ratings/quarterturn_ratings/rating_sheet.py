@@ -7,10 +7,11 @@ import io
 from collections.abc import Iterable, Sequence
 
 from grammars.admission.review import TaskReview
-from quarterturn.measures.ratings import RATINGS, SKELETON
+from quarterturn.measures.claim_scores import SKELETON
 from quarterturn.measures.run_measures import MeasuredRun
 from quarterturn.measures.trace_figures import trace_figures
 from quarterturn.pages import trace
+from quarterturn_ratings.ratings import RATINGS
 from sandbox.measures.failure_class import TITLES
 
 CLASSES = tuple(TITLES)
