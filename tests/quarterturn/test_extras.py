@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from quarterturn.cli import tree
-from quarterturn.cli.terminal.extra_verbs import ENTRY_POINTS, VERBS
+from quarterturn.cli.terminal.extra_verbs import ATTACK, ENTRY_POINTS, VERBS
 
 
 @pytest.fixture
@@ -26,6 +26,11 @@ def test_a_verb_whose_extra_is_not_installed_is_not_listed_and_says_how_to_insta
     assert (said.code, said.data["exit"]) == (6, 6)
     assert f"`{verb.words}` is in the extra `quarterturn-attic`, which is not installed: `./run setup`" in said.sentence
     assert f"\n  {verb.name} " not in say(*verb.group.split(), "--help").out
+
+
+def test_an_option_whose_extra_is_not_installed_says_so(say, monkeypatch):
+    monkeypatch.setattr("quarterturn.cli.setup.home.ATTACK", ATTACK._replace(extra="attic"))
+    say("doctor", "--attack").refuses(6, "`doctor --attack` is in the extra `quarterturn-attic`")
 
 
 @pytest.mark.parametrize("module", ["quarterturn_attic", "canary", "quarterturn_attic_canary"])

@@ -29,6 +29,7 @@ STARTERS = {
     "vault/ledger/audit/single_file.py": "ruff, when a developer writes docs/audit.py",
     "verifiers/predicates/own_predicates.py": "an added server's `predicates.py`",
     "verifiers/states/sqlite/reader.py": "takes the loading of extensions away",
+    "extras/attacks/": "attacks of ours",
     "sandbox/attacks/": "attacks of ours",
     "sandbox/boxes/": "boxes: agents and worlds",
     "sandbox/endpoint/callbacks.py": "the listener of callbacks, ours",

@@ -69,15 +69,23 @@ class ExtraVerb(NamedTuple):
         Raises:
             Unavailable: the extra is not installed, or is not ours.
         """
+        section = typer.Typer(rich_markup_mode=None)  # as the core's
+        self.function()(section)
+        return typer.main.get_group(section).commands[self.name]
+
+    def function(self) -> Any:
+        """Import the extra, and return what its entry point names.
+
+        Raises:
+            Unavailable: the extra is not installed, or is not ours.
+        """
         if (entry := self.entry_point()) is None:
             raise Unavailable(
                 f"`{self.words}` is in the extra `quarterturn-{self.extra}`, which is not installed: `./run setup` in "
                 "the checkout installs it"
             )
         foreign_packages.require_extra(self.extra, entry.module)
-        section = typer.Typer(rich_markup_mode=None)  # as the core's
-        getattr(import_module(entry.module), entry.attr)(section)
-        return typer.main.get_group(section).commands[self.name]
+        return getattr(import_module(entry.module), entry.attr)
 
 
 EXPORT = ExtraVerb("export", "export", "Write public tasks and runs in the formats of other tools.")
@@ -88,5 +96,7 @@ CONVERT = ExtraVerb(
     "task",
 )
 RATINGS = ExtraVerb("ratings", "ratings", "Ratings in plain files: agreement, other thresholds.")
+ATTACK = ExtraVerb("--attack", "attacks", "Run the attack suite inside a box.", "doctor")
+"""An option of a verb of the core: its entry point is the function that does what it asks for."""
 VERBS = {verb.name: verb for verb in (EXPORT, CONVERT, RATINGS)}
 """Verbs by name, which no two share, also in different groups."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sandbox.attacks import hostile_states
+from quarterturn_attacks import hostile_states
 from sandbox.boxes.memory_box import MemoryBox
 
 

@@ -5,16 +5,15 @@ import textwrap
 
 import pytest
 
-from sandbox.attacks import cross_run
-from sandbox.attacks.cross_run import NAME, capacity
+from quarterturn_attacks import cross_run
+from quarterturn_attacks.cross_run import NAME, capacity
 from sandbox.attacks.harness.probing import answering
 from sandbox.boxes.box import Program, ResourceLimits
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import DockerBox
 from sandbox.boxes.fake_box import FakeBox
 from sandbox.errors import Lost
-
-from ...patience import PATIENCE
+from tests.patience import PATIENCE
 
 BOXES = [
     pytest.param(BwrapBox, marks=pytest.mark.box),

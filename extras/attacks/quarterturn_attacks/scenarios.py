@@ -1,7 +1,7 @@
 """Table of attack scenarios: attacks on the gateway, persistence, forged scores, and leaks through a run's output.
 
-How they are played, and what must hold after each of them, is in `sandbox.attacks.harness.scenario_runner`; the
-programs themselves are in `sandbox/attacks/agents`, under the same names.
+How they are played, and what must hold after each of them, is in `quarterturn_attacks.harness.scenario_runner`; the
+programs themselves are in `quarterturn_attacks/agents`, under the same names.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from sandbox.attacks.controls.vulnerable_baseline import succeeded
-from sandbox.attacks.covert_channels import bits_of
+from quarterturn_attacks.controls.vulnerable_baseline import succeeded
+from quarterturn_attacks.covert_channels import bits_of
+from quarterturn_attacks.harness.scenario_runner import AttackScenario, Check, ScenarioRun, perform_all
+from quarterturn_attacks.harness.scenario_task import GOAL, postgres_task
 from sandbox.attacks.harness.attempt import Attempt, Spec, catalogue
-from sandbox.attacks.harness.scenario_runner import AttackScenario, Check, ScenarioRun, perform_all
-from sandbox.attacks.harness.scenario_task import GOAL, postgres_task
 from sandbox.boxes.box import Box
 from sandbox.results.failure import CODES
 from sandbox.transcript import CallRecord

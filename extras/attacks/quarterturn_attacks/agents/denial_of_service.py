@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from sandbox.attacks.agents.raw_client import (
+from quarterturn_attacks.agents.raw_client import (
     HOST,
     calling,
     dial,

@@ -11,9 +11,9 @@ from quarterturn.choices import BoxName
 from quarterturn.cli.terminal.colour import StatusLine
 from quarterturn.cli.terminal.report import Report
 from quarterturn.progress import Progress
-from sandbox import attacks
-from sandbox.attacks import Attempt, covert_channels
-from sandbox.attacks.controls import network_link
+from quarterturn_attacks import covert_channels, suite
+from quarterturn_attacks.controls import network_link
+from sandbox.attacks import Attempt
 from sandbox.boxes.box import Box
 from sandbox.errors import Lost
 
@@ -35,23 +35,22 @@ def attack(box_name: BoxName, out: Progress, *, controls: bool) -> Report:
     box = choose_box(box_name)
     made: list[Attempt] = []
     try:
-        with out.progress(f"attacking the {box.name} box", len(attacks.attempts())) as advance:
+        with out.progress(f"attacking the {box.name} box", len(suite.attempts())) as advance:
 
             def done(attempt: Attempt) -> None:
                 made.append(attempt)
                 advance(1)
 
-            attacks.attack(box, controls=controls, done=done)
+            suite.attack(box, controls=controls, done=done)
     except Lost:
         for line in _lines(made):
             out.say(line)
         raise
-    return Report(
-        {"box": box.name, "attempts": [_attempt_row(attempt, controls) for attempt in made]}, *_judged(box, made)
-    )
+    rows = [_attempt_row(attempt, controls=controls) for attempt in made]
+    return Report({"box": box.name, "attempts": rows}, *_judged(box, made))
 
 
-def _attempt_row(attempt: Attempt, controls: bool) -> dict[str, Any]:
+def _attempt_row(attempt: Attempt, *, controls: bool) -> dict[str, Any]:
     fields = asdict(attempt)
     if not controls:
         del fields["control_succeeded"]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from quarterturn.settings import ServiceSettings
-from sandbox.attacks import scenarios
-from sandbox.attacks.covert_channels import (
+from quarterturn_attacks import scenarios
+from quarterturn_attacks.covert_channels import (
     GOAL,
     RUNS,
     TASKS,

@@ -19,9 +19,9 @@ import secrets
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
+from quarterturn_attacks.harness.scenario_runner import HOSTILE
 from sandbox.attacks.harness.attempt import Attempt, Spec, catalogue
 from sandbox.attacks.harness.probing import answering, limits
-from sandbox.attacks.harness.scenario_runner import HOSTILE
 from sandbox.boxes import policy
 from sandbox.boxes.box import AgentLauncher, Box, Program
 from sandbox.boxes.bwrap.box import BwrapBox

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sandbox.attacks.agents.raw_client import FILE, call, calling, post, request, send, slow_query, solving, status
+from quarterturn_attacks.agents.raw_client import FILE, call, calling, post, request, send, slow_query, solving, status
 
 SITE = "/data/repos/site"
 EVIL, REDIRECTED = "/data/files/evil", "/data/files/redirected"

@@ -1,8 +1,8 @@
 """Compromised worlds: what is read out of one is correct, or is refused, whatever its servers did.
 
 No tool is known to lead that far, and the reader does not rely on that: a hostile program runs as the only server of a
-real world (`sandbox/attacks/agents/compromised_server.py`), the world is frozen by its own init and the runner, and the
-state is judged as ever.
+real world (`agents/compromised_server.py`), the world is frozen by its own init and the runner, and the state is judged
+as ever.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from quarterturn_attacks.harness.scenario_runner import HOSTILE, MIB, WORKERS
+from quarterturn_attacks.harness.scenario_task import scenario_task
 from sandbox.attacks.harness.attempt import Attempt, Spec, catalogue
-from sandbox.attacks.harness.scenario_runner import HOSTILE, MIB, WORKERS
-from sandbox.attacks.harness.scenario_task import scenario_task
 from sandbox.boxes.box import Box, ResourceLimits
 from sandbox.errors import Lost, Malformed
 from sandbox.judge import JUDGING

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.attacks import attempts, compromised_world, scenarios
-from sandbox.attacks.agents import tampering
-from sandbox.attacks.controls import vulnerable_baseline
-from sandbox.attacks.harness import scenario_runner
-from sandbox.attacks.harness.scenario_runner import HOSTILE, LOOK, TERMS, WALL, ScenarioRun, attempted, batches
-from sandbox.attacks.harness.scenario_task import scenario_task
+from quarterturn_attacks import compromised_world, scenarios
+from quarterturn_attacks.agents import tampering
+from quarterturn_attacks.controls import vulnerable_baseline
+from quarterturn_attacks.harness import scenario_runner
+from quarterturn_attacks.harness.scenario_runner import HOSTILE, LOOK, TERMS, WALL, ScenarioRun, attempted, batches
+from quarterturn_attacks.harness.scenario_task import scenario_task
+from quarterturn_attacks.suite import attempts
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import AGENT_IMAGE, DockerBox
 from sandbox.errors import Lost
@@ -22,9 +23,8 @@ from sandbox.results.outcome import TaskRun
 from sandbox.runs import submission
 from sandbox.runs.run import run_task
 from sandbox.transcript import CallRecord, Transcript
+from tests.patience import PATIENCE
 from verifiers.language.verdict import Evidence, Verdict
-
-from ...patience import PATIENCE
 
 ROOT = Path(__file__).parents[3]
 PROGRAMS = runpy.run_path(str(HOSTILE / "agent.py"), run_name="agent")["ATTEMPTS"]

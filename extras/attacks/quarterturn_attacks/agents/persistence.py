@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sandbox.attacks.agents.raw_client import PATIENCE, call
+from quarterturn_attacks.agents.raw_client import PATIENCE, call
 
 WORD = os.environ.get("HOSTILE_WORD", "hostile-word")
 APART = ("/proc", "/sys", "/dev/pts")

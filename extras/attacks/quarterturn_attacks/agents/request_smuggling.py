@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sandbox.attacks.agents.raw_client import HOST, PATIENCE, calling, request, send, solving, status, successes
+from quarterturn_attacks.agents.raw_client import HOST, PATIENCE, calling, request, send, solving, status, successes
 
 HIDDEN = request("POST", "/mcp", solving())
 LOOK = calling("filesystem__list_allowed_directories")

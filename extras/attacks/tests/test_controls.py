@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.attacks.controls import network_link, positive_controls
-from sandbox.attacks.controls.weakened_box import CAPABILITIES, grantable
+from quarterturn_attacks.controls import network_link, positive_controls
+from quarterturn_attacks.controls.weakened_box import CAPABILITIES, grantable
 from sandbox.attacks.harness import isolated_attempts
 from sandbox.attacks.harness.catalogue import APART, ROWS, Without
 from sandbox.attacks.probes import raw_system_calls
@@ -26,10 +26,9 @@ from sandbox.errors import Unavailable
 from sandbox.isolation.filters import filter_of
 from sandbox.isolation.seccomp import AUDIT_ARCH, MACHINES
 from sandbox.isolation.system_calls import NUMBERS
-
-from ...patience import PATIENCE
-from ...sampling import sample
-from ..isolation.test_seccomp import decide
+from tests.patience import PATIENCE
+from tests.sampling import sample
+from tests.sandbox.isolation.test_seccomp import decide
 
 TOGETHER = [name for name, row in ROWS.items() if not row.apart]
 CONTROLLED = {name: row for name, row in ROWS.items() if not row.apart and isinstance(row.positive, Without)}
@@ -198,7 +197,7 @@ def test_the_machines_own_namespace_sees_nothing_of_a_wire():
 
 
 def test_our_own_limits_can_be_lifted_that_far():
-    from sandbox.attacks.controls.weakened_box import LIFTED
+    from quarterturn_attacks.controls.weakened_box import LIFTED
 
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     assert hard == resource.RLIM_INFINITY or hard >= LIFTED["nofile"]

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sandbox.attacks.agents.raw_client import call, calling, post, request, send, solving
+from quarterturn_attacks.agents.raw_client import call, calling, post, request, send, solving
 
 ESCAPES = "\x1b[2J\x1b]0;owned\x07\x9b31m\r\b\u202eevil\u2066\u200f\u2028\ufeff\x00\ud83d"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from sandbox.attacks.agents.raw_client import post, request, send, solving, status
+from quarterturn_attacks.agents.raw_client import post, request, send, solving, status
 
 MIB = 1 << 20
 SOLVING = solving().decode()[:-1]  # without its last brace, so that something can follow

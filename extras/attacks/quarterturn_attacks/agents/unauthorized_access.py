@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sandbox.attacks.agents.raw_client import HOST, calling, post, request, send, solving, status
+from quarterturn_attacks.agents.raw_client import HOST, calling, post, request, send, solving, status
 
 LOOK = calling("filesystem__list_allowed_directories")
 OTHER = "r-0123456789abcdef"

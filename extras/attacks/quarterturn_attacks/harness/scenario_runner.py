@@ -24,9 +24,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from quarterturn_attacks.harness.monitoring import Heard, gateways_watched
+from quarterturn_attacks.harness.scenario_task import GOAL, STEPS, scenario_task
 from sandbox.attacks.harness.attempt import Attempt, Outcome, Spec
-from sandbox.attacks.harness.monitoring import Heard, gateways_watched
-from sandbox.attacks.harness.scenario_task import GOAL, STEPS, scenario_task
 from sandbox.boxes.box import Box, Program, ResourceLimits
 from sandbox.errors import Lost, Unavailable
 from sandbox.gateway.session import MAX_ARGUMENTS

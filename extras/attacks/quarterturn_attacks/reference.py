@@ -1,20 +1,20 @@
-"""Generator of the reference page of attacks, from the catalogue: `python -m sandbox.attacks.reference`."""
+"""Generator of the reference page of attacks, from the catalogue: `python -m quarterturn_attacks.reference`."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
 
-from sandbox.attacks import hostile_states
-from sandbox.attacks.compromised_world import NAIVE_READERS
-from sandbox.attacks.controls.vulnerable_baseline import JUDGES, PLACES
+from quarterturn_attacks import hostile_states
+from quarterturn_attacks.compromised_world import NAIVE_READERS
+from quarterturn_attacks.controls.vulnerable_baseline import JUDGES, PLACES
+from quarterturn_attacks.suite import attempts
 from sandbox.attacks.harness.attempt import Spec
 from sandbox.attacks.harness.catalogue import ROWS, Without
-from sandbox.attacks.suite import attempts
 
 HEAD = """# The attacks
 
-This page is written by `python -m sandbox.attacks.reference`; a test fails where the two differ.
+This page is written by `python -m quarterturn_attacks.reference`; a test fails where the two differ.
 
 `quarterturn doctor --attack` makes all of these attempts in a box of this machine. Those marked *short* are also made
 before every official run. They take a second or two, and the run does not start if one of them escapes. Each attempt

@@ -14,12 +14,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-for _name in ("sandbox", "sandbox.attacks", "sandbox.attacks.agents"):
+for _name in ("quarterturn_attacks", "quarterturn_attacks.agents"):
     if _name not in sys.modules:
         sys.modules[_name] = types.ModuleType(_name)
         sys.modules[_name].__path__ = [str(Path(__file__).parent)] if _name.endswith("agents") else []
 
-from sandbox.attacks.agents import (  # noqa: E402
+from quarterturn_attacks.agents import (  # noqa: E402
     denial_of_service,
     documents,
     exfiltration,

@@ -25,8 +25,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sandbox.attacks.controls import network_link
-from sandbox.attacks.controls.weakened_box import CAPABILITIES, WeakenedBox, grantable, weakened
+from quarterturn_attacks.controls import network_link
+from quarterturn_attacks.controls.weakened_box import CAPABILITIES, WeakenedBox, grantable, weakened
 from sandbox.attacks.harness import isolated_attempts
 from sandbox.attacks.harness.catalogue import ROWS, Setting, Without
 from sandbox.attacks.harness.probing import GOALS, LIMITS, PROBES, answering, endings, program

@@ -26,8 +26,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sandbox.attacks.harness.scenario_runner import HOSTILE, LOOK
-from sandbox.attacks.harness.scenario_task import ANSWER, TABLES
+from quarterturn_attacks.harness.scenario_runner import HOSTILE, LOOK
+from quarterturn_attacks.harness.scenario_task import ANSWER, TABLES
 from sandbox.boxes.box import ResourceLimits
 
 DAEMON = "stay-as-daemon"
