@@ -154,7 +154,8 @@ class BoxProver:
         self._terms.judging.warm()
         if not calls:
             task = Task.parse(document)
-            return self._judged(task, self._start(task), answer, Transcript((), answer=None, ended="agent-exited"))
+            state = self._with_dumps(task, untouched(task.document))  # a second world, beside the one of `_start`
+            return self._judged(task, state, answer, Transcript((), answer=None, ended="agent-exited"))
         for _ in range(PREPARATIONS - 1):
             with suppress(Lost):
                 return self._play(document, calls, answer, self._kept)

@@ -3,6 +3,7 @@
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Barrier
 
 import pytest
@@ -104,6 +105,16 @@ def test_a_recovery_task_whose_solution_meets_no_scheduled_error_stops_at_the_th
     task = {"category": "recovery", "faults": fault, "available_tools": tools}
     recovery = changed(draft, task, {"solutions": [{**solution, "calls": calls + solution["calls"]}]})
     assert shut(admit(recovery, prover)) == {3: "solutions.reference: it meets none of the scheduled errors"}
+
+
+def test_a_world_that_is_not_the_same_twice_stops_at_the_second(draft, prover, monkeypatch):
+    moved = Evidence("all", Verdict.FALSE, children=(Evidence("filesystem.unchanged", Verdict.FALSE),))
+    prove, null = prover.prove, {"evidence": moved}
+    monkeypatch.setattr(
+        prover, "prove", lambda task, calls, answer: replace(prove(task, calls, answer), **({} if calls else null))
+    )
+    expected = "two worlds of it differ: filesystem.unchanged fails where nothing is done"
+    assert shut(admit(draft, prover)) == {2: expected}
 
 
 def test_a_solution_that_harmless_calls_spoil_stops_at_the_third(draft, prover):
