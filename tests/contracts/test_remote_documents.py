@@ -454,7 +454,9 @@ def readers(folder: Path) -> dict[str, Reader]:
     return {name: reader for group in groups for name, reader in group}
 
 
-@pytest.mark.parametrize("thirds", [{0}, pytest.param({1, 2}, marks=pytest.mark.full)], ids=["every-third", "others"])
+@pytest.mark.parametrize(
+    "thirds", [{0}, pytest.param({1, 2}, marks=pytest.mark.exhaustive)], ids=["every-third", "others"]
+)
 def test_no_odd_document_is_an_internal_error(tmp_path, monkeypatch, thirds):
     monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
     faults, count = {}, 0
@@ -531,7 +533,7 @@ def raw_server():
 
 @pytest.mark.parametrize(
     "answers",
-    [RAW_ANSWERS[::4], pytest.param([a for n, a in enumerate(RAW_ANSWERS) if n % 4], marks=pytest.mark.full)],
+    [RAW_ANSWERS[::4], pytest.param([a for n, a in enumerate(RAW_ANSWERS) if n % 4], marks=pytest.mark.exhaustive)],
     ids=["every-fourth", "others"],
 )
 def test_no_odd_answer_of_http_is_an_internal_error(raw_server, tmp_path, monkeypatch, answers):
