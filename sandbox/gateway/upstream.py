@@ -2,10 +2,11 @@
 
 One client session a server, through the official package and with the handshake that every server answers. Each is
 opened by the first call to its server, which is when the world starts that server: most of a task's servers are
-distractors, and a server that is never called costs nothing. What a server writes is capped: by line, by the values in
-it, and by how many lines wait; beyond that its output counts as ended. A server that does not come up or dies is an
-error to the caller and an entry `{"lost": name}` in the log, one that does not come up or answer in time an error and
-an entry `{"late": name}`; never is it an exception.
+distractors, and a server that is never called costs nothing. The server that the task is about is opened when the agent
+begins to speak MCP, so that an agent which thinks before it calls does not wait for it. What a server writes is capped:
+by line, by the values in it, and by how many lines wait; beyond that its output counts as ended. A server that does not
+come up or dies is an error to the caller and an entry `{"lost": name}` in the log, one that does not come up or answer
+in time an error and an entry `{"late": name}`; never is it an exception.
 """
 
 from __future__ import annotations
@@ -71,6 +72,11 @@ class WorldServers:
                 for line in self._lines.values():
                     line.close()
                 writer.close()
+
+    def expect(self, server: str) -> None:
+        """Open a session before any call asks for it, and don't wait for it; see `sandbox.gateway.session.Servers`."""
+        if line := self._lines.get(server):
+            line.wanted.set()
 
     async def wake(self) -> bool:
         """Open every session before any call asks for it, and say whether all came up."""

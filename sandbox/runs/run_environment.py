@@ -161,6 +161,7 @@ def specify(
         solution=solution,
         script=script,
         model={"wire": models.spec.wire, "models": list(models.spec.models)} if models else None,
+        server=task.server,
     )
 
 
