@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
@@ -78,14 +78,15 @@ class WorldServers:
         if line := self._lines.get(server):
             line.wanted.set()
 
-    async def wake(self) -> bool:
-        """Open every session before any call asks for it, and say whether all came up."""
-        for line in self._lines.values():
+    async def wake(self, servers: Collection[str]) -> bool:
+        """Open the sessions of these servers before any call asks for them, and say whether all came up."""
+        lines = {name: self._lines[name] for name in servers}
+        for line in lines.values():
             line.wanted.set()
         with anyio.move_on_after(self._call_seconds):
-            for line in self._lines.values():
+            for line in lines.values():
                 await line.settled.wait()
-        for name, line in self._lines.items():
+        for name, line in lines.items():
             if line.client is None:
                 self._tell("lost" if line.settled.is_set() else "late", name)
         return not self._told
