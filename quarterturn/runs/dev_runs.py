@@ -23,6 +23,7 @@ from sandbox.results.failure import AGENT_CRASHED
 from sandbox.results.outcome import BUDGETS, TaskRun
 from sandbox.results.score import Result, Score, score
 from sandbox.runs.run import Terms, run_set
+from sandbox.runs.run_environment import warm
 from sandbox.runs.submission import Submission
 from vault.task.document import Task
 
@@ -76,6 +77,7 @@ def prepare(chosen: RunRequest) -> tuple[Submission, Box]:
         Unavailable: the box cannot be had.
     """
     own = chosen.run_class(private=False)
+    warm()
     return chosen.submission(lambda: choose_box(chosen.named_box or "auto", run_class=own))
 
 

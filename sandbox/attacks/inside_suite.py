@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from sandbox.attacks.controls.positive_controls import controls
 from sandbox.attacks.harness import isolated_attempts
 from sandbox.attacks.harness.attempt import Attempt, Outcome, Spec, catalogue
 from sandbox.attacks.harness.catalogue import APART, HOGS, ROWS, SENTRY
@@ -18,13 +17,18 @@ from sandbox.attacks.harness.probing import answering, endings, has_sentry, limi
 from sandbox.boxes.box import Box, ExitFacts
 from sandbox.errors import Lost
 
-__all__ = ["ATTEMPTS", "controls", "run"]
-
 MAX_QUOTED_CHARACTERS = 300  # of the last line that a program printed
 
 ATTEMPTS: Mapping[str, Spec] = catalogue(
     *(Spec(name, row.group, row.control, short=row.short) for name, row in ROWS.items())
 )
+
+
+def controls(box: Box, names: Collection[str]) -> dict[str, bool]:
+    """Make attempts once more without the control that stops each; see `sandbox.attacks.controls.positive_controls`."""
+    from sandbox.attacks.controls import positive_controls  # noqa: PLC0415 - with the engine's SDK, and rarely wanted
+
+    return positive_controls.controls(box, names)
 
 
 def run(box: Box, names: Collection[str]) -> Iterator[Attempt]:
