@@ -4,8 +4,8 @@
 the way that an agent's calls go, through a gateway process into a world that holds its data alone, and is judged by the
 same code on the same kind of copy; only the agent is missing, because the gateway plays the calls itself.
 
-The world is seeded in full. Of its servers only those run that the calls name: a solution is known beforehand, so
-nobody could ask the others anything, and admission is waited for by a human. Servers that keep nothing between calls
+The world is seeded in full. Of its servers only those are started that the calls name: a solution is known beforehand,
+so nobody could ask the others anything, and admission is waited for by a human. Servers that keep nothing between calls
 may have served an earlier proof (`sandbox.runs.kept_worlds`).
 """
 
@@ -28,7 +28,7 @@ from sandbox.runs.state_reader import read_back
 from sandbox.runs.stopwatch import Meter
 from sandbox.runs.task_world import seed, servers_of, untouched
 from sandbox.servers.acts import acts
-from sandbox.servers.registry import SERVERS, tool_table
+from sandbox.servers.registry import SERVERS, Server, tool_table
 from sandbox.transcript import ToolCall, Transcript
 from sandbox.world.frozen import FrozenState
 from vault.task.document import Task
@@ -173,7 +173,7 @@ class BoxProver:
         task, terms = Task.parse(document), self._terms
         script = [ToolCall(call["tool"], call.get("arguments", {})) for call in calls]
         used = {call.tool.partition(".")[0] for call in script}
-        servers = [server for server in servers_of(task.document) if server.name in used]
+        servers = _with_idle([server for server in servers_of(task.document) if server.name in used])
         spec = specify(task, alias=new_alias(), wall=terms.world.wall, script=script, servers=servers)
         spec = replace(spec, max_steps=max(spec.max_steps, len(script)))  # that it is too long is the gate's finding
         scene = RunEnvironment(box, spec, servers, seed(task.document), terms.world, terms.patience, Meter(terms.clock))
@@ -260,3 +260,12 @@ class BoxProver:
     def _final(proved: HasFinalState) -> Final:
         final: Final = proved.state
         return final
+
+
+def _with_idle(servers: list[Server]) -> list[Server]:
+    """Add to shipped servers that keep nothing all others of that sort: any of their proofs may follow in that world.
+
+    A server starts with the first word to it, so one that no proof calls costs nothing.
+    """
+    sharing = [server for server in SERVERS.values() if server.stateless and server.on_demand and not server.folder]
+    return sharing if all(server in sharing for server in servers) else servers
