@@ -250,8 +250,8 @@ class _Case:
         mutants = self.draft.provenance["mutants"]
         if self.proved[0].verdict is not Verdict.TRUE:
             return self._gate(4, ok=False, detail="the first solution fails: no final state to mutate")
-        for mutant in mutants:
-            evidence = self.prover.mutated(self.draft.task, self.proved[0], mutant)
+        found = self.prover.mutated(self.draft.task, self.proved[0], mutants)
+        for mutant, evidence in zip(mutants, found, strict=True):
             recorded[mutant["name"]] = evidence.as_json()
             if evidence.verdict is not Verdict.FALSE:
                 survivors.append(f"mutants.{mutant['name']} gets {evidence.verdict.value}")

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from sandbox.boxes.box import Box, WorldLauncher
 from sandbox.errors import Lost, Malformed, NotFound, Unjudged
-from sandbox.judge import JudgeFailed, Question
+from sandbox.judge import JudgeFailed, MutatedCase, Question
 from sandbox.results.failure import PREPARATIONS
 from sandbox.runs import claims
 from sandbox.runs.job import Terms, new_alias
@@ -210,21 +210,27 @@ class BoxProver:
         except JudgeFailed as error:
             raise Unjudged(f"a reader breaks on what a solution left: {error}") from None
 
-    def mutated(self, document: Mapping[str, Any], proved: HasFinalState, mutant: Mapping[str, Any]) -> Evidence:
-        """Evaluate the predicate on a proved state with one thing changed: a server's data, or the answer.
+    def mutated(
+        self, document: Mapping[str, Any], proved: HasFinalState, mutants: Sequence[Mapping[str, Any]]
+    ) -> list[Evidence]:
+        """Evaluate the predicate on a proved state with one thing changed a mutant: a server's data, or the answer.
 
         Raises:
-            Malformed: the mutant is none that its server knows, or what it names is not in the state.
+            Malformed: a mutant is none that its server knows, or what it names is not in the state.
         """
-        task = Task.parse(document)
-        final = self._final(proved)
+        if not mutants:
+            return []
+        task, final = Task.parse(document), self._final(proved)
+        cases = [self._case(task, final, mutant) for mutant in mutants]
+        return self._terms.judging.mutated(final.question, final.state, cases, final.before)
+
+    def _case(self, task: Task, final: Final, mutant: Mapping[str, Any]) -> MutatedCase:
         if "answer" in mutant:
             question, _ = claims.ask(task, mutant["answer"], self._terms.claims)
-            return self._terms.judging.mutated(question, final.state, (), mutant["answer"], final.before)
+            return MutatedCase((), mutant["answer"], question.replies)
         if mutant.get("server") not in SERVERS:
             raise Malformed(f"the mutant {mutant.get('name', '')!r} names neither a server nor another answer")
-        changes = [(mutant["server"], mutant["change"])]
-        return self._terms.judging.mutated(final.question, final.state, changes, final.answer, final.before)
+        return MutatedCase([(mutant["server"], mutant["change"])], final.answer, final.question.replies)
 
     def end_state(
         self, document: Mapping[str, Any], proved: HasFinalState, mutant: Mapping[str, Any] | None = None
@@ -244,8 +250,10 @@ class BoxProver:
         judging = self._terms.judging
         made = judging.document(question, final.state, changes)
         again = replace(question, roots={name: name for name in made}, files={})
-        expected = judging.mutated(question, final.state, changes, answer, final.before)
-        if judging.mutated(again, FrozenState.of_document(made), (), answer, final.before) != expected:
+        start = FrozenState.of_document(judging.document(question, final.before)) if final.before else None
+        changed, unchanged = (MutatedCase(steps, answer, question.replies) for steps in (changes, ()))
+        expected = judging.mutated(question, final.state, [changed], final.before)
+        if judging.mutated(again, FrozenState.of_document(made), [unchanged], start) != expected:
             raise Unjudged("an end state is judged otherwise once it was written as a document")
         return made
 

@@ -434,6 +434,8 @@ def other_readers(folder: Path) -> Iterator[tuple[str, Reader]]:
     committed = leaf.commit("t-aaaaaaaaaaaaaaaa", bytes(32), spec="1.0.0", provenance=bytes(32), public_grammar=False)
     yield "judge: message", Reader(answer, message.reply, (SandboxError,))
     yield "judge: evidence", Reader(judged, lambda data: evidence.parsed(data, PREDICATE), (SandboxError,))
+    cases = evidence.written(cases=[[["true", "a", False], ["false", "b", False]]])
+    yield "judge: cases", Reader(cases, lambda data: evidence.parsed_cases(data, PREDICATE, 1), (SandboxError,))
     yield "judge: mutants", Reader(mutants, evidence.parsed_mutants, (SandboxError,))
     yield "key command", Reader(b'{"wrapped": "AAAA"}', command_reply, (VaultError,))
     yield "witness: lines", Reader(b"\xe2\x80\x94 w.example AAAAAAAA\n", witness_reply(200), (VaultError,))

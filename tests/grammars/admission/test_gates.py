@@ -130,7 +130,9 @@ def test_a_mutant_that_survives_stops_at_the_fourth_and_so_does_an_unknown(draft
     harmless = {"name": "harmless", "server": "filesystem", "change": {"mkdir": "elsewhere"}}
     admission = admit(changed(draft, {}, {"mutants": [*draft.provenance["mutants"], harmless]}), prover)
     assert shut(admission) == {4: "mutants.harmless gets true"}
-    monkeypatch.setattr(prover, "mutated", lambda *_: Evidence("all", Verdict.UNKNOWN))
+    monkeypatch.setattr(
+        prover, "mutated", lambda _document, _proved, mutants: [Evidence("all", Verdict.UNKNOWN) for _ in mutants]
+    )
     assert shut(admit(draft, prover)) == {4: "mutants.removed gets unknown; mutants.emptied gets unknown"}
 
 
