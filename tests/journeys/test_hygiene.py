@@ -20,7 +20,6 @@ import pytest
 
 from quarterturn.app import Application
 from quarterturn.cli import run as quarterturn
-from rotation.month.set_file import COHORTS
 from rotation.month.sets import SetSpec, Stratum
 from vault.keys import signing
 from vault.store.blobs import OwnKey
@@ -173,7 +172,7 @@ class Month:
         """Add the other tasks that two turns need, without admission."""
         with self.house() as house:
             numbers = itertools.count(1)
-            for stratum, place in itertools.product(self.spec.per_cohort, range(COHORTS + 1)):
+            for stratum, place in itertools.product(self.spec.per_cohort, range(self.spec.cohorts + 1)):
                 if (stratum, place) != (IMPORTED, 0):
                     number = next(numbers)
                     task, skeleton = Task.parse(written(stratum, number)), f"{STEM}-skeleton-{number}"
