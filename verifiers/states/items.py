@@ -49,12 +49,12 @@ A_MESSAGE = ("path", "folder", "flags", "id", "refers", "from", "to", "cc", "rec
 AN_EVENT = ("kind", "uid", "summary", "start", "end", "location", "description", "status", "repeats", "attendees")
 TYPED = frozenset({"key", "row", "value"})
 """Sorts of item whose fields are shown as JSON, because 1 and "1" differ in them."""
-_GIT = ("repository", "head", "refs", "ref", "branch file", "commit", "index", "staged file", "work file")
+_HISTORY = ("repository", "head", "refs", "ref", "branch file", "commit")
 SORTS: Mapping[str, Sequence[str]] = {
     "calendar": ("event", "todo"),
     "files": ("file", "link", "folder", "other"),
-    "forge": ("account", "milestone", "issue", "pull request", "comment", "review", "review comment", *_GIT),
-    "git": _GIT,
+    "forge": ("account", "milestone", "issue", "pull request", "comment", "review", "review comment", *_HISTORY),
+    "git": (*_HISTORY, "index", "staged file", "work file"),
     "graph": ("entity", "observation", "relation"),
     "json_document": ("value",),
     "mailbox": ("folder", "message"),
@@ -111,20 +111,17 @@ def _files(state: NormalState) -> Iterator[Item]:
 
 def _repositories(state: NormalState) -> Iterator[Item]:
     for path, repository in state.document["repositories"].items():
-        yield from _repository(path, path, repository, state.blobs)
+        yield from _history(path, repository, state.blobs)
+        if "spoiled" not in repository:
+            yield from _status(path, repository, state.blobs)
 
 
-def _repository(name: str, path: str, repository: Mapping[str, Any], blobs: Sequence[bytes]) -> Iterator[Item]:
-    """List HEAD, refs, commits, the files on each branch, and what `git status` lists."""
-    key = {"repository": name}
+def _history(path: str, repository: Mapping[str, Any], blobs: Sequence[bytes]) -> Iterator[Item]:
+    """List HEAD, refs, commits, and the files on each branch."""
+    key = {"repository": path}
     if "spoiled" in repository:
         yield Item(path, "repository", key, {"unreadable": repository["spoiled"]})
         return
-
-    def content(mode: str, at: str) -> Fields:
-        blob = repository["blobs"].get(at)
-        return {"mode": mode, "object": at} if blob is None else {"mode": mode, "text": _text(blobs[blob])}
-
     yield Item(f"{path}: HEAD", "head", key, {"at": repository["head"]})
     if "spoiled" in repository["refs"]:
         yield Item(f"{path}: refs", "refs", key, {"unreadable": repository["refs"]["spoiled"]})
@@ -136,25 +133,36 @@ def _repository(name: str, path: str, repository: Mapping[str, Any], blobs: Sequ
         if ref.startswith("refs/heads/") and commit:
             branch = ref.removeprefix("refs/heads/")
             for file, (mode, held) in _tree(repository["trees"], commit[0], budget):
-                its = {**key, "branch": branch, "path": file}
-                yield Item(f"{path}: file {file} on {branch}", "branch file", its, content(mode, held))
+                its, fields = {**key, "branch": branch, "path": file}, _content(repository, blobs, mode, held)
+                yield Item(f"{path}: file {file} on {branch}", "branch file", its, fields)
+    reached = _reached(repository["commits"], [repository["head"], *refs.values()])
     for at, (tree, parents, message) in repository["commits"].items():
-        its = {**key, "commit": at}
-        yield Item(f"{path}: commit {at}", "commit", its, {"message": message, "tree": tree, "parents": parents})
-    at = repository["head"].removeprefix("ref: ")
-    commit = repository["commits"].get(refs.get(at, at))
-    committed = dict(_tree(repository["trees"], commit[0], budget)) if commit else {}
-    yield from _status(path, key, committed, repository, content)
+        if at in reached:
+            its = {**key, "commit": at}
+            yield Item(f"{path}: commit {at}", "commit", its, {"message": message, "tree": tree, "parents": parents})
 
 
-def _status(
-    path: str,
-    key: Fields,
-    committed: Mapping[str, tuple[str, str]],
-    repository: Mapping[str, Any],
-    content: Callable[[str, str], Fields],
-) -> Iterator[Item]:
+def _reached(commits: Mapping[str, Any], tips: Sequence[str]) -> set[str]:
+    waiting, reached = list(tips), set()
+    while waiting:
+        at = waiting.pop()
+        if at in commits and at not in reached:
+            reached.add(at)
+            waiting += commits[at][1]
+    return reached
+
+
+def _content(repository: Mapping[str, Any], blobs: Sequence[bytes], mode: str, at: str) -> Fields:
+    blob = repository["blobs"].get(at)
+    return {"mode": mode, "object": at} if blob is None else {"mode": mode, "text": _text(blobs[blob])}
+
+
+def _status(path: str, repository: Mapping[str, Any], blobs: Sequence[bytes]) -> Iterator[Item]:
     """List in what the index differs from the commit that HEAD is at, and the work tree from the index."""
+    key = {"repository": path}
+    at = repository["head"].removeprefix("ref: ")
+    commit = repository["commits"].get(repository["refs"].get(at, at))
+    committed = dict(_tree(repository["trees"], commit[0], ReadingBudget(what="listing"))) if commit else {}
     if "spoiled" in repository["index"]:
         yield Item(f"{path}: index", "index", key, {"unreadable": repository["index"]["spoiled"]})
     staged = {file: (mode, held) for file, mode, held in repository["index"].get("entries", ())}
@@ -165,7 +173,7 @@ def _status(
     ):
         for file in sorted({*before, *after}):
             if before.get(file) != after.get(file):
-                fields = content(*after[file]) if file in after else {"removed": True}
+                fields = _content(repository, blobs, *after[file]) if file in after else {"removed": True}
                 yield Item(f"{path}: {label} {file}", sort, {**key, "path": file}, fields)
 
 
@@ -194,7 +202,9 @@ def _forge(state: NormalState) -> Iterator[Item]:
             yield from _issue(name, issue)
     for path, repository in state.document["repositories"].items():
         name = path.removeprefix("repositories/").removesuffix(".git")
-        yield from _repository(name, name, repository, state.blobs)
+        refs = repository.get("refs", {}).items()
+        kept = {ref: at for ref, at in refs if not own_changes.is_the_forges_own(ref)}
+        yield from _history(name, {**repository, "refs": kept}, state.blobs)  # it is bare: no index, no work tree
 
 
 def _issue(repository: str, issue: Mapping[str, Any]) -> Iterator[Item]:
