@@ -6,6 +6,7 @@ from verifiers.normal_form import NormalState
 from verifiers.states.changes import changes_between, described
 from verifiers.states.items import items_of
 
+UNMERGED = {"merge_commit": None, "merge_method": None}
 START = {"c1": ["t1", [], "Start"], "c2": ["t2", ["c1"], "Page"]}
 TREES = {"t1": [["100644", "a.txt", "b1"]], "t2": [["100644", "a.txt", "b1"], ["100644", "page.txt", "b1"]]}
 
@@ -15,12 +16,17 @@ def pull(**otherwise: Any) -> dict[str, Any]:
         "head": {"repository": "acme/site", "branch": "draft", "sha": "c2"},
         "base": {"branch": "main", "sha": "c1"},
     }
-    return {**ends, "draft": False, "merged_at": None, "reviews": [], "review_comments": [], **otherwise}
+    return {**ends, "draft": False, "merged_at": None, **UNMERGED, "reviews": [], "review_comments": [], **otherwise}
+
+
+def issue(**otherwise: Any) -> dict[str, Any]:
+    empty = {"body": None, "state_reason": None, "labels": [], "assignees": [], "milestone": None, "comments": []}
+    return {"number": 1, "title": "Page", "user": "ada", "state": "open", **empty, **otherwise}
 
 
 def forge(refs: dict[str, str], **of_pull: Any) -> NormalState:
-    issue = {"number": 1, "title": "Page", "state": "open", "labels": [], "assignees": [], "comments": []}
-    record = {"private": False, "milestones": {}, "issues": {"1": {**issue, "pull": pull(**of_pull)}}}
+    about = {"description": None, "private": False, "default_branch": "main", "parent": None, "milestones": {}}
+    record = {**about, "issues": {"1": issue(pull=pull(**of_pull))}}
     git = {"head": "ref: refs/heads/main", "refs": refs, "commits": START, "trees": TREES, "blobs": {"b1": 0}}
     document = {
         "forge": {"viewer": "ada", "repositories": {"acme/site": record}},
@@ -60,3 +66,29 @@ def test_a_merge_is_a_change_at_whatever_time():
     first, later = (forge(BRANCHES, merged_at=f"2024-07-01T0{hour}:00:00Z") for hour in (8, 9))
     assert changed(forge(BRANCHES), first) == ["acme/site: pull request #1, merged_at changed"]
     assert changed(first, later) == []
+
+
+def test_a_label_twice_is_one_label():
+    labels = [
+        [item.fields["labels"] for item in items_of("github", labelled(*names)).values() if item.sort == "issue"]
+        for names in (["bug"], ["bug", "bug"])
+    ]
+    assert labels[0] == labels[1] == [["bug"]]
+
+
+def labelled(*names: str) -> NormalState:
+    state = forge(BRANCHES)
+    state.document["forge"]["repositories"]["acme/site"]["issues"]["2"] = issue(number=2, labels=[*names], pull=None)
+    return state
+
+
+def test_a_repository_without_its_git_part_is_another():
+    bare = forge(BRANCHES)
+    bare.document["repositories"].clear()
+    assert "repository acme/site, git changed" in changed(forge(BRANCHES), bare)
+
+
+def test_a_field_that_no_reader_writes_is_none_of_an_item():
+    odd = labelled()
+    odd.document["forge"]["repositories"]["acme/site"]["issues"]["2"]["title~"] = "Page"
+    assert changed(labelled(), odd) == []

@@ -47,6 +47,16 @@ SHORT = 10
 """Characters of that digest."""
 A_MESSAGE = ("path", "folder", "flags", "id", "refers", "from", "to", "cc", "recipients", "subject", "text", "files")
 AN_EVENT = ("kind", "uid", "summary", "start", "end", "location", "description", "status", "repeats", "attendees")
+A_REPOSITORY = ("description", "private", "default_branch", "parent")
+AN_ISSUE = ("title", "body", "user", "state", "state_reason", "labels", "assignees", "milestone")
+A_PULL = ("head", "base", "draft", "merged_at", "merge_commit", "merge_method")
+A_HEAD, A_BASE = ("repository", "branch", "sha"), ("branch", "sha")
+SAID = {"comments": "comment", "reviews": "review", "review_comments": "review comment"}
+A_SAYING = {
+    "comment": ("user", "body"),
+    "review": ("user", "state", "body"),
+    "review comment": ("user", "path", "body"),
+}
 TYPED = frozenset({"key", "row", "value"})
 """Sorts of item whose fields are shown as JSON, because 1 and "1" differ in them."""
 _HISTORY = ("repository", "head", "refs", "ref", "branch file", "commit")
@@ -138,8 +148,9 @@ def _history(path: str, repository: Mapping[str, Any], blobs: Sequence[bytes]) -
     reached = _reached(repository["commits"], [repository["head"], *refs.values()])
     for at, (tree, parents, message) in repository["commits"].items():
         if at in reached:
-            its = {**key, "commit": at}
-            yield Item(f"{path}: commit {at}", "commit", its, {"message": message, "tree": tree, "parents": parents})
+            once = list(dict.fromkeys(parents))  # git counts a parent that is there twice once
+            fields = {"message": message, "tree": tree, "parents": once}
+            yield Item(f"{path}: commit {at}", "commit", {**key, "commit": at}, fields)
 
 
 def _reached(commits: Mapping[str, Any], tips: Sequence[str]) -> set[str]:
@@ -193,11 +204,11 @@ def _forge(state: NormalState) -> Iterator[Item]:
     forge = state.document["forge"]
     yield Item("account", "account", {}, {"viewer": forge["viewer"]})
     for name, repository in forge["repositories"].items():
-        about = {field: value for field, value in repository.items() if field not in {"milestones", "issues"}}
-        key = {"repository": name}
-        yield Item(f"repository {name}", "repository", key, about)
+        key, stored = {"repository": name}, f"repositories/{name}.git" in state.document["repositories"]
+        yield Item(f"repository {name}", "repository", key, {**_named(repository, A_REPOSITORY), "git": stored})
         for number, milestone in repository["milestones"].items():
-            yield Item(f"{name}: milestone {number}", "milestone", {**key, "number": int(number)}, milestone)
+            its = {**key, "number": int(number)}
+            yield Item(f"{name}: milestone {number}", "milestone", its, {"title": milestone["title"]})
         for issue in repository["issues"].values():
             yield from _issue(name, issue)
     for path, repository in state.document["repositories"].items():
@@ -209,19 +220,21 @@ def _forge(state: NormalState) -> Iterator[Item]:
 
 def _issue(repository: str, issue: Mapping[str, Any]) -> Iterator[Item]:
     """List an issue or a pull request, and what was said to it, each comment and review an item."""
-    pull: dict[str, Any] = issue["pull"] or {}
-    whole = {**issue, **pull}
-    sort, number = "pull request" if pull else "issue", issue["number"]
-    own = {field: value for field, value in whole.items() if field not in {"number", "pull", *_SAID}}
-    own |= {"labels": sorted(own["labels"]), "assignees": sorted(own["assignees"])}
+    pull, number = issue["pull"], issue["number"]
+    sort, whole = ("pull request", {**issue, **pull}) if pull else ("issue", issue)
+    own = {**_named(issue, AN_ISSUE), "labels": sorted({*issue["labels"]}), "assignees": sorted({*issue["assignees"]})}
+    if pull:
+        own |= {**_named(pull, A_PULL), "head": _named(pull["head"], A_HEAD), "base": _named(pull["base"], A_BASE)}
     yield Item(f"{repository}: {sort} #{number}", sort, {"repository": repository, "number": number}, own)
-    for part, what in _SAID.items():
+    for part, what in SAID.items():
         for place, said in enumerate(whole.get(part, ()), 1):
             key = {"repository": repository, "issue": number, "place": place}
-            yield Item(f"{repository}: {what} {place} on {sort} #{number}", what, key, said)
+            yield Item(f"{repository}: {what} {place} on {sort} #{number}", what, key, _named(said, A_SAYING[what]))
 
 
-_SAID = {"comments": "comment", "reviews": "review", "review_comments": "review comment"}
+def _named(record: Mapping[str, Any], names: Sequence[str]) -> Fields:
+    """Take the fields that a reader writes."""
+    return {name: record[name] for name in names}
 
 
 def _database(state: NormalState) -> Iterator[Item]:
