@@ -31,7 +31,15 @@ LEFT_OUT = {
     "filesystem": {"entries/*/3"},  # of a folder, which holds nothing itself
     # a commit names its tree by a digest, so another tree is another commit
     "git": {f"repositories/*/trees/*/*/{part}" for part in range(3)},
-    "github": {"forge/schema", *(f"repositories/*/trees/*/*/{part}" for part in range(3))},
+    "github": {
+        "forge/schema",
+        "forge/repositories/*/issues/*/number",  # the key that the issue is under
+        "forge/repositories/*/issues/*/pull/merged_at",  # another time is no other merge
+        # where a branch was when somebody last looked
+        *(f"forge/repositories/*/issues/*/pull/{end}/sha" for end in ("head", "base")),
+        *(f"repositories/*/index/entries/*/{part}" for part in range(3)),  # its repositories are bare
+        *(f"repositories/*/trees/*/*/{part}" for part in range(3)),
+    },
     # what a formula shows follows from other cells, and who calculated it from the program that wrote the file
     "spreadsheet": {"books/*/sheets/*/cells/*/2", "books/*/sheets/*/cells/*/4"},
 }
@@ -250,3 +258,17 @@ def test_a_field_that_no_reader_writes_is_none_of_an_item():
     odd = labelled()
     odd.document["forge"]["repositories"]["acme/site"]["issues"]["2"]["title~"] = "Page"
     assert changed(labelled(), odd) == []
+
+
+def test_an_issue_is_told_by_the_number_that_it_is_under():
+    twice = labelled()
+    twice.document["forge"]["repositories"]["acme/site"]["issues"]["3"] = issue(number=2, pull=None)
+    assert changed(labelled(), twice) == ["acme/site: issue #3, added"]
+
+
+def test_what_is_unstaged_is_in_the_work_tree_as_it_was():
+    start = ("main", "Start", {"a.txt": "A\n"})
+    new = {"b.txt": "B\n"}
+    work = {"a.txt": "A\n", **new}
+    staged, unstaged = repository([start], worktree=work, staged=new), repository([start], worktree=work)
+    assert framed(unstaged, staged).found.endswith("staged b.txt, removed")

@@ -169,7 +169,10 @@ def _content(repository: Mapping[str, Any], blobs: Sequence[bytes], mode: str, a
 
 
 def _status(path: str, repository: Mapping[str, Any], blobs: Sequence[bytes]) -> Iterator[Item]:
-    """List in what the index differs from the commit that HEAD is at, and the work tree from the index."""
+    """List in what the index and the work tree each differ from the commit that HEAD is at.
+
+    What is taken out of the index again is in the work tree as it was, and its item stays the same.
+    """
     key = {"repository": path}
     at = repository["head"].removeprefix("ref: ")
     commit = repository["commits"].get(repository["refs"].get(at, at))
@@ -178,12 +181,9 @@ def _status(path: str, repository: Mapping[str, Any], blobs: Sequence[bytes]) ->
         yield Item(f"{path}: index", "index", key, {"unreadable": repository["index"]["spoiled"]})
     staged = {file: (mode, held) for file, mode, held in repository["index"].get("entries", ())}
     work = {file: (mode, held) for file, mode, held in repository["files"]}
-    for sort, label, before, after in (
-        ("staged file", "staged", committed, staged),
-        ("work file", "file", staged, work),
-    ):
-        for file in sorted({*before, *after}):
-            if before.get(file) != after.get(file):
+    for sort, label, after in (("staged file", "staged", staged), ("work file", "file", work)):
+        for file in sorted({*committed, *after}):
+            if committed.get(file) != after.get(file):
                 fields = _content(repository, blobs, *after[file]) if file in after else {"removed": True}
                 yield Item(f"{path}: {label} {file}", sort, {**key, "path": file}, fields)
 
@@ -209,8 +209,8 @@ def _forge(state: NormalState) -> Iterator[Item]:
         for number, milestone in repository["milestones"].items():
             its = {**key, "number": int(number)}
             yield Item(f"{name}: milestone {number}", "milestone", its, {"title": milestone["title"]})
-        for issue in repository["issues"].values():
-            yield from _issue(name, issue)
+        for number, issue in repository["issues"].items():
+            yield from _issue(name, int(number), issue)
     for path, repository in state.document["repositories"].items():
         name = path.removeprefix("repositories/").removesuffix(".git")
         refs = repository.get("refs", {}).items()
@@ -218,9 +218,9 @@ def _forge(state: NormalState) -> Iterator[Item]:
         yield from _history(name, {**repository, "refs": kept}, state.blobs)  # it is bare: no index, no work tree
 
 
-def _issue(repository: str, issue: Mapping[str, Any]) -> Iterator[Item]:
+def _issue(repository: str, number: int, issue: Mapping[str, Any]) -> Iterator[Item]:
     """List an issue or a pull request, and what was said to it, each comment and review an item."""
-    pull, number = issue["pull"], issue["number"]
+    pull = issue["pull"]
     sort, whole = ("pull request", {**issue, **pull}) if pull else ("issue", issue)
     own = {**_named(issue, AN_ISSUE), "labels": sorted({*issue["labels"]}), "assignees": sorted({*issue["assignees"]})}
     if pull:
