@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
+from verifiers.normal_form import NormalState
 from verifiers.predicates import namespaces
 from verifiers.predicates.namespaces import known
 from verifiers.states.changes import changes_between, described
@@ -29,7 +31,15 @@ LEFT_OUT = {
     "filesystem": {"entries/*/3"},  # of a folder, which holds nothing itself
     # a commit names its tree by a digest, so another tree is another commit
     "git": {f"repositories/*/trees/*/*/{part}" for part in range(3)},
-    "github": {"forge/schema", *(f"repositories/*/trees/*/*/{part}" for part in range(3))},
+    "github": {
+        "forge/schema",
+        "forge/repositories/*/issues/*/number",  # the key that the issue is under
+        "forge/repositories/*/issues/*/pull/merged_at",  # another time is no other merge
+        # where a branch was when somebody last looked
+        *(f"forge/repositories/*/issues/*/pull/{end}/sha" for end in ("head", "base")),
+        *(f"repositories/*/index/entries/*/{part}" for part in range(3)),  # its repositories are bare
+        *(f"repositories/*/trees/*/*/{part}" for part in range(3)),
+    },
     # what a formula shows follows from other cells, and who calculated it from the program that wrote the file
     "spreadsheet": {"books/*/sheets/*/cells/*/2", "books/*/sheets/*/cells/*/4"},
 }
@@ -160,3 +170,118 @@ def test_damage_has_each_sort_of_thing_changed_taken_away_and_made_twice():
     said = [described(change) for change, _ in damages("sqlite", before, after)]
     assert {"t row id = 1, n changed", "t row id = 1, removed", "t row id = 1 (2), added"} <= set(said)
     assert "table t, removed" in said
+
+
+UNMERGED = {"merge_commit": None, "merge_method": None}
+START = {"c1": ["t1", [], "Start"], "c2": ["t2", ["c1"], "Page"]}
+TREES = {"t1": [["100644", "a.txt", "b1"]], "t2": [["100644", "a.txt", "b1"], ["100644", "page.txt", "b1"]]}
+
+
+def pull(**otherwise: Any) -> dict[str, Any]:
+    ends = {
+        "head": {"repository": "acme/site", "branch": "draft", "sha": "c2"},
+        "base": {"branch": "main", "sha": "c1"},
+    }
+    return {**ends, "draft": False, "merged_at": None, **UNMERGED, "reviews": [], "review_comments": [], **otherwise}
+
+
+def issue(**otherwise: Any) -> dict[str, Any]:
+    empty = {"body": None, "state_reason": None, "labels": [], "assignees": [], "milestone": None, "comments": []}
+    return {"number": 1, "title": "Page", "user": "ada", "state": "open", **empty, **otherwise}
+
+
+def forge(refs: dict[str, str], **of_pull: Any) -> NormalState:
+    about = {"description": None, "private": False, "default_branch": "main", "parent": None, "milestones": {}}
+    record = {**about, "issues": {"1": issue(pull=pull(**of_pull))}}
+    git = {"head": "ref: refs/heads/main", "refs": refs, "commits": START, "trees": TREES, "blobs": {"b1": 0}}
+    document = {
+        "forge": {"viewer": "ada", "repositories": {"acme/site": record}},
+        "repositories": {"repositories/acme/site.git": {**git, "index": {"entries": []}, "files": []}},
+    }
+    return NormalState(document, (b"A\n",))
+
+
+def changed(before: NormalState, after: NormalState) -> list[str]:
+    return [described(change) for change in changes_between(items_of("github", before), items_of("github", after))]
+
+
+BRANCHES = {"refs/heads/main": "c1", "refs/heads/draft": "c2"}
+
+
+def test_nothing_of_a_forge_is_staged():
+    assert not [item for item in items_of("github", forge(BRANCHES)).values() if item.sort == "staged file"]
+
+
+def test_looking_at_a_pull_request_changes_nothing():
+    seen = forge({**BRANCHES, "refs/pull/1/head": "c2"}, base={"branch": "main", "sha": "c2"})
+    assert changed(forge(BRANCHES), seen) == []
+
+
+def test_commits_that_a_forge_fetched_to_show_a_pull_request_are_no_change():
+    main = {"refs/heads/main": "c1"}
+    assert changed(forge(main), forge({**main, "refs/pull/1/head": "c2"})) == []
+
+
+def test_another_base_is_a_change():
+    assert changed(forge(BRANCHES), forge(BRANCHES, base={"branch": "draft", "sha": "c1"})) == [
+        "acme/site: pull request #1, base changed"
+    ]
+
+
+def test_a_merge_is_a_change_at_whatever_time():
+    first, later = (forge(BRANCHES, merged_at=f"2024-07-01T0{hour}:00:00Z") for hour in (8, 9))
+    assert changed(forge(BRANCHES), first) == ["acme/site: pull request #1, merged_at changed"]
+    assert changed(first, later) == []
+
+
+def test_a_label_twice_is_one_label():
+    labels = [
+        [item.fields["labels"] for item in items_of("github", labelled(*names)).values() if item.sort == "issue"]
+        for names in (["bug"], ["bug", "bug"])
+    ]
+    assert labels[0] == labels[1] == [["bug"]]
+
+
+def labelled(*names: str) -> NormalState:
+    state = forge(BRANCHES)
+    state.document["forge"]["repositories"]["acme/site"]["issues"]["2"] = issue(number=2, labels=[*names], pull=None)
+    return state
+
+
+def test_a_repository_without_its_git_part_is_another():
+    bare = forge(BRANCHES)
+    bare.document["repositories"].clear()
+    assert "repository acme/site, git changed" in changed(forge(BRANCHES), bare)
+
+
+def test_a_field_that_no_reader_writes_is_none_of_an_item():
+    odd = labelled()
+    odd.document["forge"]["repositories"]["acme/site"]["issues"]["2"]["title~"] = "Page"
+    assert changed(labelled(), odd) == []
+
+
+def test_an_issue_is_told_by_the_number_that_it_is_under():
+    twice = labelled()
+    twice.document["forge"]["repositories"]["acme/site"]["issues"]["3"] = issue(number=2, pull=None)
+    assert changed(labelled(), twice) == ["acme/site: issue #3, added"]
+
+
+def test_what_is_unstaged_is_in_the_work_tree_as_it_was():
+    start = ("main", "Start", {"a.txt": "A\n"})
+    new = {"b.txt": "B\n"}
+    work = {"a.txt": "A\n", **new}
+    staged, unstaged = repository([start], worktree=work, staged=new), repository([start], worktree=work)
+    assert framed(unstaged, staged).found.endswith("staged b.txt, removed")
+
+
+FOLDER, FILE = ["out", "directory", 0o755, ""], ["out/a.txt", "file", 0o644, 0]
+
+
+def test_a_folder_that_holds_a_file_is_there_without_an_entry_of_its_own():
+    listed, implied = (NormalState({"entries": entries}, (b"a",)) for entries in ([FOLDER, FILE], [FILE]))
+    assert [*items_of("filesystem", implied).items()] == [*items_of("filesystem", listed).items()]
+
+
+def test_no_damage_takes_away_a_folder_and_leaves_the_file_in_it():
+    baseline, final = NormalState({"entries": []}, ()), NormalState({"entries": [FOLDER, FILE]}, (b"a",))
+    assert "folder out, removed" not in [described(change) for change, _ in damages("filesystem", baseline, final)]

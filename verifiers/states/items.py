@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import posixpath
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -21,6 +22,7 @@ from verifiers.normal_form import NormalState
 from verifiers.predicates import namespaces
 from verifiers.quoting import quoted
 from verifiers.states import own_changes
+from verifiers.tree import DIRECTORY
 
 Fields: TypeAlias = Mapping[str, Any]
 
@@ -47,14 +49,24 @@ SHORT = 10
 """Characters of that digest."""
 A_MESSAGE = ("path", "folder", "flags", "id", "refers", "from", "to", "cc", "recipients", "subject", "text", "files")
 AN_EVENT = ("kind", "uid", "summary", "start", "end", "location", "description", "status", "repeats", "attendees")
+A_REPOSITORY = ("description", "private", "default_branch", "parent")
+AN_ISSUE = ("title", "body", "user", "state", "state_reason", "labels", "assignees", "milestone")
+A_PULL = ("head", "base", "draft", "merged_at", "merge_commit", "merge_method")
+A_HEAD, A_BASE = ("repository", "branch", "sha"), ("branch", "sha")
+SAID = {"comments": "comment", "reviews": "review", "review_comments": "review comment"}
+A_SAYING = {
+    "comment": ("user", "body"),
+    "review": ("user", "state", "body"),
+    "review comment": ("user", "path", "body"),
+}
 TYPED = frozenset({"key", "row", "value"})
 """Sorts of item whose fields are shown as JSON, because 1 and "1" differ in them."""
-_GIT = ("repository", "head", "refs", "ref", "branch file", "commit", "index", "staged file", "work file")
+_HISTORY = ("repository", "head", "refs", "ref", "branch file", "commit")
 SORTS: Mapping[str, Sequence[str]] = {
     "calendar": ("event", "todo"),
     "files": ("file", "link", "folder", "other"),
-    "forge": ("account", "milestone", "issue", "pull request", "comment", "review", "review comment", *_GIT),
-    "git": _GIT,
+    "forge": ("account", "milestone", "issue", "pull request", "comment", "review", "review comment", *_HISTORY),
+    "git": (*_HISTORY, "index", "staged file", "work file"),
     "graph": ("entity", "observation", "relation"),
     "json_document": ("value",),
     "mailbox": ("folder", "message"),
@@ -97,7 +109,9 @@ def shown(item: Item, field: str) -> str:
 
 
 def _files(state: NormalState) -> Iterator[Item]:
+    known = {entry[0] for entry in state.document["entries"]}
     for path, kind, mode, held in state.document["entries"]:
+        yield from _implied_folders(path, known)
         key = {"path": path}
         if kind == "file":
             yield Item(f"file {path}", "file", key, {"text": _text(state.blobs[held]), "mode": f"{mode:o}"})
@@ -109,22 +123,29 @@ def _files(state: NormalState) -> Iterator[Item]:
             yield Item(f"{kind} {path}", "other", key, {})
 
 
+def _implied_folders(path: str, known: set[str]) -> Iterator[Item]:
+    """List the folders that lead to a path and have no entry: no file lies in none, and the predicates count them."""
+    implied: list[str] = []
+    while (path := posixpath.dirname(path)) and path not in known:
+        known.add(path)
+        implied.append(path)
+    for folder in reversed(implied):
+        yield Item(f"folder {folder}", "folder", {"path": folder}, {"mode": f"{DIRECTORY.mode:o}"})
+
+
 def _repositories(state: NormalState) -> Iterator[Item]:
     for path, repository in state.document["repositories"].items():
-        yield from _repository(path, path, repository, state.blobs)
+        yield from _history(path, repository, state.blobs)
+        if "spoiled" not in repository:
+            yield from _status(path, repository, state.blobs)
 
 
-def _repository(name: str, path: str, repository: Mapping[str, Any], blobs: Sequence[bytes]) -> Iterator[Item]:
-    """List HEAD, refs, commits, the files on each branch, and what `git status` lists."""
-    key = {"repository": name}
+def _history(path: str, repository: Mapping[str, Any], blobs: Sequence[bytes]) -> Iterator[Item]:
+    """List HEAD, refs, commits, and the files on each branch."""
+    key = {"repository": path}
     if "spoiled" in repository:
         yield Item(path, "repository", key, {"unreadable": repository["spoiled"]})
         return
-
-    def content(mode: str, at: str) -> Fields:
-        blob = repository["blobs"].get(at)
-        return {"mode": mode, "object": at} if blob is None else {"mode": mode, "text": _text(blobs[blob])}
-
     yield Item(f"{path}: HEAD", "head", key, {"at": repository["head"]})
     if "spoiled" in repository["refs"]:
         yield Item(f"{path}: refs", "refs", key, {"unreadable": repository["refs"]["spoiled"]})
@@ -136,36 +157,48 @@ def _repository(name: str, path: str, repository: Mapping[str, Any], blobs: Sequ
         if ref.startswith("refs/heads/") and commit:
             branch = ref.removeprefix("refs/heads/")
             for file, (mode, held) in _tree(repository["trees"], commit[0], budget):
-                its = {**key, "branch": branch, "path": file}
-                yield Item(f"{path}: file {file} on {branch}", "branch file", its, content(mode, held))
+                its, fields = {**key, "branch": branch, "path": file}, _content(repository, blobs, mode, held)
+                yield Item(f"{path}: file {file} on {branch}", "branch file", its, fields)
+    reached = _reached(repository["commits"], [repository["head"], *refs.values()])
     for at, (tree, parents, message) in repository["commits"].items():
-        its = {**key, "commit": at}
-        yield Item(f"{path}: commit {at}", "commit", its, {"message": message, "tree": tree, "parents": parents})
+        if at in reached:
+            once = list(dict.fromkeys(parents))  # git counts a parent that is there twice once
+            fields = {"message": message, "tree": tree, "parents": once}
+            yield Item(f"{path}: commit {at}", "commit", {**key, "commit": at}, fields)
+
+
+def _reached(commits: Mapping[str, Any], tips: Sequence[str]) -> set[str]:
+    waiting, reached = list(tips), set()
+    while waiting:
+        at = waiting.pop()
+        if at in commits and at not in reached:
+            reached.add(at)
+            waiting += commits[at][1]
+    return reached
+
+
+def _content(repository: Mapping[str, Any], blobs: Sequence[bytes], mode: str, at: str) -> Fields:
+    blob = repository["blobs"].get(at)
+    return {"mode": mode, "object": at} if blob is None else {"mode": mode, "text": _text(blobs[blob])}
+
+
+def _status(path: str, repository: Mapping[str, Any], blobs: Sequence[bytes]) -> Iterator[Item]:
+    """List in what the index and the work tree each differ from the commit that HEAD is at.
+
+    What is taken out of the index again is in the work tree as it was, and its item stays the same.
+    """
+    key = {"repository": path}
     at = repository["head"].removeprefix("ref: ")
-    commit = repository["commits"].get(refs.get(at, at))
-    committed = dict(_tree(repository["trees"], commit[0], budget)) if commit else {}
-    yield from _status(path, key, committed, repository, content)
-
-
-def _status(
-    path: str,
-    key: Fields,
-    committed: Mapping[str, tuple[str, str]],
-    repository: Mapping[str, Any],
-    content: Callable[[str, str], Fields],
-) -> Iterator[Item]:
-    """List in what the index differs from the commit that HEAD is at, and the work tree from the index."""
+    commit = repository["commits"].get(repository["refs"].get(at, at))
+    committed = dict(_tree(repository["trees"], commit[0], ReadingBudget(what="listing"))) if commit else {}
     if "spoiled" in repository["index"]:
         yield Item(f"{path}: index", "index", key, {"unreadable": repository["index"]["spoiled"]})
     staged = {file: (mode, held) for file, mode, held in repository["index"].get("entries", ())}
     work = {file: (mode, held) for file, mode, held in repository["files"]}
-    for sort, label, before, after in (
-        ("staged file", "staged", committed, staged),
-        ("work file", "file", staged, work),
-    ):
-        for file in sorted({*before, *after}):
-            if before.get(file) != after.get(file):
-                fields = content(*after[file]) if file in after else {"removed": True}
+    for sort, label, after in (("staged file", "staged", staged), ("work file", "file", work)):
+        for file in sorted({*committed, *after}):
+            if committed.get(file) != after.get(file):
+                fields = _content(repository, blobs, *after[file]) if file in after else {"removed": True}
                 yield Item(f"{path}: {label} {file}", sort, {**key, "path": file}, fields)
 
 
@@ -185,33 +218,37 @@ def _forge(state: NormalState) -> Iterator[Item]:
     forge = state.document["forge"]
     yield Item("account", "account", {}, {"viewer": forge["viewer"]})
     for name, repository in forge["repositories"].items():
-        about = {field: value for field, value in repository.items() if field not in {"milestones", "issues"}}
-        key = {"repository": name}
-        yield Item(f"repository {name}", "repository", key, about)
+        key, stored = {"repository": name}, f"repositories/{name}.git" in state.document["repositories"]
+        yield Item(f"repository {name}", "repository", key, {**_named(repository, A_REPOSITORY), "git": stored})
         for number, milestone in repository["milestones"].items():
-            yield Item(f"{name}: milestone {number}", "milestone", {**key, "number": int(number)}, milestone)
-        for issue in repository["issues"].values():
-            yield from _issue(name, issue)
+            its = {**key, "number": int(number)}
+            yield Item(f"{name}: milestone {number}", "milestone", its, {"title": milestone["title"]})
+        for number, issue in repository["issues"].items():
+            yield from _issue(name, int(number), issue)
     for path, repository in state.document["repositories"].items():
         name = path.removeprefix("repositories/").removesuffix(".git")
-        yield from _repository(name, name, repository, state.blobs)
+        refs = repository.get("refs", {}).items()
+        kept = {ref: at for ref, at in refs if not own_changes.is_the_forges_own(ref)}
+        yield from _history(name, {**repository, "refs": kept}, state.blobs)  # it is bare: no index, no work tree
 
 
-def _issue(repository: str, issue: Mapping[str, Any]) -> Iterator[Item]:
+def _issue(repository: str, number: int, issue: Mapping[str, Any]) -> Iterator[Item]:
     """List an issue or a pull request, and what was said to it, each comment and review an item."""
-    pull: dict[str, Any] = issue["pull"] or {}
-    whole = {**issue, **pull}
-    sort, number = "pull request" if pull else "issue", issue["number"]
-    own = {field: value for field, value in whole.items() if field not in {"number", "pull", *_SAID}}
-    own |= {"labels": sorted(own["labels"]), "assignees": sorted(own["assignees"])}
+    pull = issue["pull"]
+    sort, whole = ("pull request", {**issue, **pull}) if pull else ("issue", issue)
+    own = {**_named(issue, AN_ISSUE), "labels": sorted({*issue["labels"]}), "assignees": sorted({*issue["assignees"]})}
+    if pull:
+        own |= {**_named(pull, A_PULL), "head": _named(pull["head"], A_HEAD), "base": _named(pull["base"], A_BASE)}
     yield Item(f"{repository}: {sort} #{number}", sort, {"repository": repository, "number": number}, own)
-    for part, what in _SAID.items():
+    for part, what in SAID.items():
         for place, said in enumerate(whole.get(part, ()), 1):
             key = {"repository": repository, "issue": number, "place": place}
-            yield Item(f"{repository}: {what} {place} on {sort} #{number}", what, key, said)
+            yield Item(f"{repository}: {what} {place} on {sort} #{number}", what, key, _named(said, A_SAYING[what]))
 
 
-_SAID = {"comments": "comment", "reviews": "review", "review_comments": "review comment"}
+def _named(record: Mapping[str, Any], names: Sequence[str]) -> Fields:
+    """Take the fields that a reader writes."""
+    return {name: record[name] for name in names}
 
 
 def _database(state: NormalState) -> Iterator[Item]:
