@@ -242,8 +242,11 @@ class _Case:
                 survivors.append(f"mutants.{mutant['name']} gets {evidence.verdict.value}")
         self.evidence["mutants"] = recorded
         made = self.prover.mutant_results(self.draft.task, self.proved[0])
+        wide = [mutation.name for mutation in made if mutation.kind == "wide" and mutation.verdict is Verdict.TRUE]
+        made = [mutation for mutation in made if mutation.kind != "wide"]
         missed = [mutation for mutation in made if mutation.verdict is not Verdict.FALSE]
-        self.evidence["mutation"] = {"made": len(made), "survived": [mutation.name for mutation in missed]}
+        survived = [mutation.name for mutation in missed]
+        self.evidence["mutation"] = {"made": len(made), "survived": survived, "let_through": wide}
         if broken := sum(mutation.kind == "broken" for mutation in missed):
             survivors.append(f"{broken} of the predicate's conjuncts can be broken unnoticed")
         if damage := sum(mutation.kind == "damage" for mutation in missed):

@@ -45,7 +45,8 @@ class MutationResult(Protocol):
     Attributes:
         name: what was changed.
         kind: `broken`, a conjunct made false, and `damage`, a change that no solution makes, which must fail; or
-            `mistake`, a typical error of agents, which should.
+            `mistake`, a typical error of agents, which should; or `wide`, a change that a selection of the frame lets
+            through and says why.
         verdict: the predicate's verdict on the mutated state.
     """
 

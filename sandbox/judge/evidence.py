@@ -5,7 +5,7 @@ evidence tree together from the predicate that it knows, and works out `all`, `a
 
     {"probes": [["true" | "false" | "unknown", what was found, whether the probe broke], ...],
      "spent": share, "unreadable": whether a reader could make nothing of a namespace's state}
-    {"mutants": [[name, "broken" | "mistake" | "damage", verdict], ...]}
+    {"mutants": [[name, "broken" | "mistake" | "damage" | "wide", verdict], ...]}
 
 The judge of a server's own predicates says as much of these alone; "unknown" is a probe that gave no value:
 
@@ -28,7 +28,7 @@ from verifiers.language.verdict import Evidence, Verdict, all_of, any_of
 MAX_BYTES = 4 * 1024 * 1024
 MAX_FOUND = 4000
 """Characters of what is said of one probe."""
-KINDS = ("broken", "mistake", "damage")
+KINDS = ("broken", "mistake", "damage", "wide")
 VERDICTS = tuple(verdict.value for verdict in Verdict)
 
 

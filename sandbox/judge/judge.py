@@ -37,8 +37,10 @@ from verifiers.language.predicate import Predicate
 from verifiers.normal_form import NormalState, decode
 from verifiers.predicates import namespaces, own_predicates
 from verifiers.predicates.own_predicates import OwnResult
+from verifiers.states.changes import described
 from verifiers.states.damage import damages
 from verifiers.states.difference import Comparison
+from verifiers.states.frame import is_let_through_on_purpose
 
 
 def judge(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
@@ -76,11 +78,18 @@ def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
         tree = evaluate(predicate, reading.states(case), answer, before or None, replies, own_results=own_results)
         lines.append([evidence.plain(case["name"]), case["kind"], tree.verdict.value])
     for name in sorted(before):
-        for what, damaged in damages(name, before[name], after[name]):
-            states = {**after, name: damaged}
-            tree = evaluate(predicate, states, header["answer"], before, header["replies"])
-            lines.append([evidence.plain(f"{name}: {what}"), "damage", tree.verdict.value])
+        excepted = _excepted(predicate, name)
+        for change, damaged in damages(name, before[name], after[name]):
+            kind = "wide" if is_let_through_on_purpose(change, excepted) else "damage"
+            tree = evaluate(predicate, {**after, name: damaged}, header["answer"], before, header["replies"])
+            lines.append([evidence.plain(f"{name}: {described(change)}"), kind, tree.verdict.value])
     return message.answer("done", part=evidence.written(mutants=lines))
+
+
+def _excepted(predicate: Predicate, namespace: str) -> list[Mapping[str, Any]]:
+    """List what the frame of a namespace lets through."""
+    frames = [probe for probe in predicates.probes(predicate) if probe.name == f"{namespace}.unchanged"]
+    return [selection for probe in frames for selection in probe.arguments.get("except", ())]
 
 
 def compare(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -29,6 +29,13 @@ class Change:
     before: Item = field(repr=False)
     after: Item = field(repr=False)
     fields: tuple[str, ...] = field(repr=False)
+
+
+def described(change: Change, fields: Sequence[str] | None = None) -> str:
+    """Say what happened to an item, and which of its fields differ; by default all that do."""
+    if change.kind != "changed":
+        return f"{change.after.label}, {change.kind}"
+    return f"{change.after.label}, {', '.join(change.fields if fields is None else fields)} changed"
 
 
 def changes_between(before: Mapping[str, Item], after: Mapping[str, Item]) -> Iterator[Change]:

@@ -23,8 +23,8 @@ RECORD = 16
 _NOTHING = object()
 
 
-def damages(namespace: str, baseline: NormalState, final: NormalState) -> Iterator[tuple[str, NormalState]]:
-    """List damaged states, each with the item that it is another in.
+def damages(namespace: str, baseline: NormalState, final: NormalState) -> Iterator[tuple[Change, NormalState]]:
+    """List damaged states, each with the first change of its items.
 
     Of each sort of place one that a solution changed is damaged, and one that it left alone.
 
@@ -40,12 +40,7 @@ def damages(namespace: str, baseline: NormalState, final: NormalState) -> Iterat
         except (CorruptState, LookupError, TypeError, ValueError, AttributeError, RecursionError):
             continue  # no reader writes this
         if change is not None:
-            yield _described(change), damaged
-
-
-def _described(change: Change) -> str:
-    what = f"{', '.join(change.fields)} changed" if change.kind == "changed" else change.kind
-    return f"{change.after.label}, {what}"
+            yield change, damaged
 
 
 def _other_blobs(baseline: NormalState, final: NormalState) -> Iterator[NormalState]:

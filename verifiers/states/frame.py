@@ -18,7 +18,7 @@ from verifiers.predicates.context import Context
 from verifiers.predicates.namespaces import REGISTERED
 from verifiers.predicates.registry import NOTHING, REGISTRY, Example, Probe, ProbeResult, Schema, predicate
 from verifiers.predicates.values import json_equal
-from verifiers.states.changes import Change, changes_between
+from verifiers.states.changes import Change, changes_between, described
 from verifiers.states.items import SORTS, Item, items_of
 from verifiers.tree import JudgeInput
 
@@ -65,6 +65,11 @@ def unexpected(
             left[taken] -= 1
 
 
+def is_let_through_on_purpose(change: Change, excepted: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether a selection that is wider than what the solutions change, and says why, has this item in it."""
+    return any("why" in selection and _selects(selection, change) for selection in excepted)
+
+
 def _selects(selection: Mapping[str, Any], change: Change) -> bool:
     item = change.before
     if item.sort != selection["item"]:
@@ -96,6 +101,7 @@ def schema(kind: str) -> Schema:
                 "change": {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True},
                 "add": _TIMES,
                 "remove": _TIMES,
+                "why": {"type": "string", "minLength": 1, "maxLength": 300},
             },
             "oneOf": [{"required": ["change"]}, {"required": ["add"]}, {"required": ["remove"]}],
         },
@@ -106,15 +112,10 @@ def _unchanged(namespace: str, context: Context, excepted: Sequence[Mapping[str,
     after, before = context.state(namespace), context.baseline(namespace)  # a state that was wrecked counts first
     listed = items_of(namespace, before, context.budget), items_of(namespace, after, context.budget)
     found = list(unexpected(*listed, excepted, context))
-    named = "; ".join(_described(change, fields) for change, fields in found[:MAX_SHOWN])
+    named = "; ".join(described(change, fields) for change, fields in found[:MAX_SHOWN])
     more = f"; and {len(found) - MAX_SHOWN} more" if len(found) > MAX_SHOWN else ""
     told = f"changed although nothing allows it: {named}{more}"
     return ProbeResult(not found, told if found else "nothing changed" + (" but what may" if excepted else ""))
-
-
-def _described(change: Change, fields: Sequence[str]) -> str:
-    label = change.after.label
-    return f"{label}, {', '.join(fields)} changed" if fields else f"{label}, {change.kind}"
 
 
 def register() -> None:
@@ -139,7 +140,8 @@ def _probe(namespace: str) -> Probe:
 
         A selection names a sort of item, in `where` the values that its key or fields have (each one, or one of
         `{"any": […]}`), and what may happen to it: `change` lists the fields that may differ, `add` and `remove` say
-        how many such items may be added or removed. What a server changes by itself does not count.
+        how many such items may be added or removed. `why` says for reviewers why a selection is wider than what the
+        solutions change. What a server changes by itself does not count.
         """
         return _unchanged(namespace, context, arguments.get("except", ()))
 

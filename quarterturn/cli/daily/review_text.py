@@ -40,6 +40,8 @@ def for_review(proven: ProvenTask) -> Iterator[str]:
         yield from _mutant(mutant, recorded.get("mutants", {}).get(mutant["name"]))
     for name in recorded.get("mutation", {}).get("survived", []):
         yield f"Unnoticed  {name}: this change of the end state passes"
+    for name in recorded.get("mutation", {}).get("let_through", []):
+        yield f"Let through {name}: the frame lets this change pass, and says why"
     yield f"Traceable  {traceable(task)}"
     for gate in admission["gates"]:
         word = "ok" if gate["ok"] else "NO"

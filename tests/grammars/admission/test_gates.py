@@ -118,7 +118,7 @@ def test_a_conjunct_broken_unnoticed_stops_at_the_fourth_and_a_surviving_mutatio
     prover.more = [MutantResult("wrong case", "mistake", Verdict.TRUE)]
     admission = admit(draft, prover)
     assert admission.ok
-    assert admission.evidence["mutation"] == {"made": 2, "survived": ["wrong case"]}
+    assert admission.evidence["mutation"] == {"made": 2, "survived": ["wrong case"], "let_through": []}
     prover.more.append(MutantResult("conjunct 0 broken", "broken", Verdict.UNKNOWN))
     assert shut(admit(draft, prover)) == {4: "1 of the predicate's conjuncts can be broken unnoticed"}
 
