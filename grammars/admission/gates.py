@@ -4,8 +4,9 @@
        as many of them as its category says.
     2. The null agent, which makes no call and gives no answer, gets *false*.
     3. Every reference solution gets *true* within max_steps, meets no error that is not scheduled, and in a
-       recovery task at least one that is. Reading the state that it leaves takes at most a quarter of the budget for
-       reading a state (`verifiers.budget`), so that an agent that does more than it must is not cut off.
+       recovery task at least one that is. The first one still gets *true* where harmless calls follow it. Reading the
+       state that it leaves takes at most a quarter of the budget for reading a state (`verifiers.budget`), so that an
+       agent that does more than it must is not cut off.
     4. Every mutant gets *false*: a correct final state with one thing changed, or a wrong answer. The template has
        some, and each conjunct of the predicate gives one. So does all damage: of each sort of thing in the state one
        changed, one taken away, one made twice. Typical mistakes of agents are tried too; the share of all these that
@@ -25,7 +26,7 @@ value of the task; the evidence quotes everything and is as secret as the task.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -213,8 +214,19 @@ class _Case:
                 recorded[solution["name"]]["failure"] = failure.as_json()
                 why = f": {where}" if (where := failure.where()) else ""
                 troubles.append(f"solutions.{solution['name']}: {trouble}{why}")
+        if not troubles and self.around:
+            troubles += self._harm_of_the_harmless()
         self.evidence["solutions"] = recorded
         return self._gate(3, not troubles, "; ".join(troubles) or f"{len(recorded)} pass within max_steps")
+
+    def _harm_of_the_harmless(self) -> Iterator[str]:
+        """Play the first solution with harmless calls after it; an honest agent may make them."""
+        first = self.draft.provenance["solutions"][0]
+        if more := self.prover.harmless_calls(self.draft.task, first["calls"]):
+            proved = self.prover.prove(self.draft.task, [*first["calls"], *more], first["answer"])
+            self.evidence["harmless"] = {"evidence": proved.evidence.as_json(), "log": list(proved.log)}
+            if proved.verdict is not Verdict.TRUE:
+                yield f"solutions.{first['name']}: it gets {proved.verdict.value} once harmless calls follow it"
 
     def _solution_trouble(self, calls: Sequence[Mapping[str, Any]], proved: ExecutionResult) -> str | None:
         if proved.verdict is not Verdict.TRUE:

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from sandbox.boxes.box import Box, WorldLauncher
 from sandbox.errors import Lost, Malformed, NotFound, Unjudged
-from sandbox.judge import JudgeFailed, Question, Reading
+from sandbox.judge import JudgeFailed, Question
 from sandbox.results.failure import PREPARATIONS
 from sandbox.runs import claims
 from sandbox.runs.job import Terms, new_alias
@@ -27,6 +27,7 @@ from sandbox.runs.run_environment import RunEnvironment, specify
 from sandbox.runs.state_reader import read_back
 from sandbox.runs.stopwatch import Meter
 from sandbox.runs.task_world import seed, servers_of, untouched
+from sandbox.servers.acts import acts
 from sandbox.servers.registry import SERVERS, tool_table
 from sandbox.transcript import ToolCall, Transcript
 from sandbox.world.frozen import FrozenState
@@ -46,13 +47,13 @@ class Final:
         state: the frozen state, with what was read back.
         answer: the answer that was given.
         question: what is asked of them, with a model's replies about the answer's claims.
-        before: the reading of the state that the solution began with, where the predicate compares with it.
+        before: the state that the solution began with, where the predicate compares with it.
     """
 
     state: FrozenState = field(repr=False)
     answer: str | None = field(repr=False)
     question: Question = field(repr=False)
-    before: Reading | None = field(default=None, repr=False)
+    before: FrozenState | None = field(default=None, repr=False)
 
 
 class HasFinalState(Protocol):
@@ -159,6 +160,12 @@ class BoxProver:
                 return self._play(document, calls, answer, self._kept)
         return self._play(document, calls, answer, self._box)
 
+    def harmless_calls(
+        self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]
+    ) -> list[Mapping[str, Any]]:
+        """List calls that may follow a solution and change nothing that a verdict minds (`sandbox.servers.acts`)."""
+        return [call for act in acts("harmless", document, calls) for call in act]
+
     def _play(
         self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], answer: str | None, box: WorldLauncher
     ) -> ProvedSolution:
@@ -182,9 +189,8 @@ class BoxProver:
 
     def _judged(self, task: Task, state: FrozenState, answer: str | None, transcript: Transcript) -> ProvedSolution:
         question, _ = claims.ask(task, answer, self._terms.claims)
-        judging = self._terms.judging
-        before = judging.baseline(question, self._start(task)) if question.needs_baseline else None
-        judged = judging.verdict(question, state, answer, lambda: self._start(task), before=before)
+        before = self._start(task) if question.needs_baseline else None
+        judged = self._terms.judging.verdict(question, state, answer, lambda: self._start(task))
         made, errors, log = len(transcript.calls), transcript.errors, transcript.as_json()["calls"]
         return ProvedSolution(judged.evidence, made, errors, judged.spent, Final(state, answer, question, before), log)
 

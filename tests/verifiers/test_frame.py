@@ -1,17 +1,172 @@
-"""Tests of what a frame compares: items, changes and damage."""
+"""Tests of the frame: what a reader reads is compared, and only what a selection names may change."""
 
+import re
+from dataclasses import replace
+
+import pytest
+
+from verifiers.language.catalogue import CATALOGUE
+from verifiers.language.in_process import judge
+from verifiers.language.predicate import parse
+from verifiers.language.verdict import Verdict
 from verifiers.normal_form import NormalState
+from verifiers.predicates import namespaces
+from verifiers.predicates.namespaces import known
+from verifiers.states.changes import changes_between, described
 from verifiers.states.damage import damages
-from verifiers.states.items import items_of
+from verifiers.states.files.examples import files
+from verifiers.states.git.examples import repository
+from verifiers.states.items import SORTS, items_of
+from verifiers.states.readers import read_all
+from verifiers.states.sqlite.examples import database
 
-FOLDER, FILE = ["out", "directory", 0o755, ""], ["out/a.txt", "file", 0o644, 0]
+BASE = [
+    "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, n INT)",
+    "INSERT INTO t VALUES (1, 'Ada', 5), (2, 'Bob', 6)",
+]
+LEFT_OUT = {
+    # a message's file says when it was delivered, and its flags; what was sent lies in no folder
+    "email": {"kept/*/0", "sent/*/0", "sent/*/1"},
+    "filesystem": {"entries/*/3"},  # of a folder, which holds nothing itself
+    # a commit names its tree by a digest, so another tree is another commit
+    "git": {f"repositories/*/trees/*/*/{part}" for part in range(3)},
+    "github": {"forge/schema", *(f"repositories/*/trees/*/*/{part}" for part in range(3))},
+    # what a formula shows follows from other cells, and who calculated it from the program that wrote the file
+    "spreadsheet": {"books/*/sheets/*/cells/*/2", "books/*/sheets/*/cells/*/4"},
+}
+"""Places of a normal form that no item tells of, each with its reason."""
+
+
+def framed(after, before, *excepted):
+    (name,) = after.states
+    document = {f"{name}.unchanged": {"except": list(excepted)} if excepted else {}}
+    return judge(parse(document), replace(after, baseline=before.states))
+
+
+def leaves(value, path=()):
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from leaves(part, (*path, key))
+    elif isinstance(value, list):
+        for place, part in enumerate(value):
+            yield from leaves(part, (*path, place))
+    else:
+        yield path, value
+
+
+def with_leaf(document, path, value):
+    if not path:
+        return value
+    copy = dict(document) if isinstance(document, dict) else list(document)
+    copy[path[0]] = with_leaf(document[path[0]], path[1:], value)
+    return copy
+
+
+def states(namespace):
+    for name, entry in CATALOGUE.items():
+        if name.partition(".")[0] == namespace:
+            yield from read_all({namespace: entry.example.holds().states[namespace]}).values()
+
+
+@pytest.mark.parametrize("namespace", known())
+def test_every_value_that_a_reader_reads_is_in_an_item(namespace):
+    unseen, looked_at = set(), 0
+    for state in states(namespace):
+        items = items_of(namespace, state)
+        for path, value in leaves(state.document):
+            other = value + 1 if isinstance(value, int) and not isinstance(value, bool) else f"{value}~"
+            try:
+                changed = items_of(namespace, replace(state, document=with_leaf(state.document, path, other)))
+            except (LookupError, TypeError, ValueError):
+                continue  # no reader writes this
+            looked_at += 1
+            if next(changes_between(items, changed), None) is None:
+                unseen.add(place_of(path))
+    assert looked_at
+    assert unseen <= LEFT_OUT.get(namespace, set())
+
+
+def place_of(path):
+    """Write a path with stars for what tells things apart, and its last step as it is."""
+    named = (step if isinstance(step, str) and not re.search(r"[^a-z_]|^site$", step) else "*" for step in path[:-1])
+    return "/".join([*named, str(path[-1])])
+
+
+@pytest.mark.parametrize("namespace", known())
+def test_the_sorts_that_a_selection_can_name_are_those_that_there_are(namespace):
+    sorts = {item.sort for state in states(namespace) for item in items_of(namespace, state).values()}
+    assert sorts <= set(SORTS[namespaces.kind_of(namespace)])
+
+
+def test_a_change_that_nobody_enumerated_is_noticed_and_named():
+    before = database(BASE)
+    for statement, named in (
+        ("CREATE TABLE junk (a)", "table junk, added"),
+        ("ALTER TABLE t ADD COLUMN extra TEXT", "table t, sql changed; column extra of t, added"),
+        ("CREATE INDEX i ON t (n)", "index i, added"),
+        ("CREATE VIEW v AS SELECT 1", "view v, added"),
+        ("UPDATE t SET n = 'x' WHERE id = 1", "t row id = 1, n changed"),
+        ("DELETE FROM t WHERE id = 2", "t row id = 2, removed"),
+    ):
+        evidence = framed(database([*BASE, statement]), before)
+        assert evidence.verdict is Verdict.FALSE
+        assert named in evidence.found
+
+
+def test_a_selection_lets_through_what_it_names_and_as_often_as_it_says():
+    before = database(BASE)
+    added = {"item": "row", "where": {"table": "t", "name": "Cy"}, "add": 1}
+    once, twice = "INSERT INTO t VALUES (3, 'Cy', 7)", "INSERT INTO t VALUES (4, 'Cy', 7)"
+    assert framed(database([*BASE, once]), before, added).verdict is Verdict.TRUE
+    assert framed(database([*BASE, once, twice]), before, added).verdict is Verdict.FALSE
+    renamed = {"item": "row", "where": {"table": "t", "id": {"any": [2, 9]}}, "change": ["name"]}
+    assert framed(database([*BASE, "UPDATE t SET name = 'B'  WHERE id = 2"]), before, renamed).verdict is Verdict.TRUE
+    assert framed(database([*BASE, "UPDATE t SET name = 'B', n = 1"]), before, renamed).verdict is Verdict.FALSE
+    assert framed(database([*BASE, "DELETE FROM t WHERE id = 2"]), before, renamed).verdict is Verdict.FALSE
+
+
+def test_what_a_server_does_by_itself_is_no_change():
+    keyed = ["CREATE TABLE k (id INTEGER PRIMARY KEY AUTOINCREMENT)", "INSERT INTO k VALUES (1)"]
+    used_up = [*keyed, "INSERT INTO k DEFAULT VALUES", "DELETE FROM k WHERE id > 1", "ANALYZE"]
+    assert framed(database(used_up), database(keyed)).verdict is Verdict.TRUE
+
+
+def test_a_file_that_was_made_again_with_its_bytes_is_no_change_and_its_mode_is_one():
+    before = files({"a.txt": "one\n"})
+    assert framed(files({"a.txt": "one\n"}), before).verdict is Verdict.TRUE
+    (tree,) = before.states.values()
+    run = replace(before, states={"filesystem": type(tree)({"a.txt": replace(tree["a.txt"], mode=0o755)})})
+    assert "file a.txt, mode changed" in framed(run, before).found
+
+
+def test_a_commit_on_another_branch_is_noticed_and_a_clean_tree_is_listed_once():
+    first = ("main", "First", {"a": "1\n"})
+    before, after = repository([first]), repository([first, ("other", "Second", {"b": "2\n"})])
+    found = framed(after, before).found
+    assert "refs/heads/other, added" in found
+    items = items_of("git", next(iter(read_all(before.states).values())))
+    assert sorted(item.sort for item in items.values()) == ["branch file", "commit", "head", "ref"]
+
+
+def test_without_a_baseline_nobody_can_tell_and_a_wrecked_state_counts_against_the_agent():
+    before = database(BASE)
+    evidence = judge(parse({"sqlite.unchanged": {}}), before)
+    assert (evidence.verdict, "give the task" in evidence.found) == (Verdict.UNKNOWN, True)
+    wrecked = replace(before, states={"sqlite": files({"main.db": "no database"}).states["filesystem"]})
+    assert framed(wrecked, before).verdict is Verdict.FALSE
+
+
+def test_damage_has_each_sort_of_thing_changed_taken_away_and_made_twice():
+    before, after = (read_all(database(sql).states)["sqlite"] for sql in (BASE, [*BASE, "UPDATE t SET n = 9"]))
+    said = [described(change) for change, _ in damages("sqlite", before, after)]
+    assert {"t row id = 1, n changed", "t row id = 1, removed", "t row id = 1 (2), added"} <= set(said)
+    assert "table t, removed" in said
 
 
 def test_a_folder_that_holds_a_file_is_there_without_an_entry_of_its_own():
-    listed, implied = (NormalState({"entries": entries}, (b"a",)) for entries in ([FOLDER, FILE], [FILE]))
+    folder, file = ["out", "directory", 0o755, ""], ["out/a.txt", "file", 0o644, 0]
+    listed, implied = (NormalState({"entries": entries}, (b"a",)) for entries in ([folder, file], [file]))
     assert [*items_of("filesystem", implied).items()] == [*items_of("filesystem", listed).items()]
-
-
-def test_no_damage_takes_away_a_folder_and_leaves_the_file_in_it():
-    baseline, final = NormalState({"entries": []}, ()), NormalState({"entries": [FOLDER, FILE]}, (b"a",))
-    assert "folder out, removed" not in dict(damages("filesystem", baseline, final))
+    # so damage has no folder taken away whose file stays, which no disk can hold
+    nothing = NormalState({"entries": []}, ())
+    assert "folder out, removed" not in [described(change) for change, _ in damages("filesystem", nothing, listed)]

@@ -106,6 +106,15 @@ def test_a_recovery_task_whose_solution_meets_no_scheduled_error_stops_at_the_th
     assert shut(admit(recovery, prover)) == {3: "solutions.reference: it meets none of the scheduled errors"}
 
 
+def test_a_solution_that_harmless_calls_spoil_stops_at_the_third(draft, prover):
+    (call, *_) = draft.provenance["solutions"][0]["calls"]
+    prover.harmless = [{"tool": "filesystem.read_text_file", "arguments": {"path": "a"}}]
+    assert admit(draft, prover).ok
+    prover.harmless = [{**call, "arguments": {**call["arguments"], "content": "other"}}]
+    expected = "solutions.reference: it gets false once harmless calls follow it"
+    assert shut(admit(draft, prover)) == {3: expected}
+
+
 def test_a_mutant_that_survives_stops_at_the_fourth_and_so_does_an_unknown(draft, prover, changed, monkeypatch):
     harmless = {"name": "harmless", "server": "filesystem", "change": {"mkdir": "elsewhere"}}
     admission = admit(changed(draft, {}, {"mutants": [*draft.provenance["mutants"], harmless]}), prover)
@@ -121,6 +130,10 @@ def test_a_conjunct_broken_unnoticed_stops_at_the_fourth_and_a_surviving_mutatio
     assert admission.evidence["mutation"] == {"made": 2, "survived": ["wrong case"], "let_through": []}
     prover.more.append(MutantResult("conjunct 0 broken", "broken", Verdict.UNKNOWN))
     assert shut(admit(draft, prover)) == {4: "1 of the predicate's conjuncts can be broken unnoticed"}
+    prover.more = [MutantResult("a comment, added", "damage", Verdict.TRUE), MutantResult("x", "wide", Verdict.TRUE)]
+    admission = admit(draft, prover)
+    assert shut(admission) == {4: "1 of the changes that no solution makes go unnoticed"}
+    assert admission.evidence["mutation"]["let_through"] == ["x"]
 
 
 def test_a_description_that_says_the_result_stops_at_the_fifth(draft, prover):
