@@ -19,6 +19,7 @@ from verifiers.states.git.examples import repository
 from verifiers.states.items import SORTS, items_of
 from verifiers.states.readers import read_all
 from verifiers.states.sqlite.examples import database
+from verifiers.states.workbook.examples import workbook
 
 BASE = [
     "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, n INT)",
@@ -170,3 +171,9 @@ def test_a_folder_that_holds_a_file_is_there_without_an_entry_of_its_own():
     # so damage has no folder taken away whose file stays, which no disk can hold
     nothing = NormalState({"entries": []}, ())
     assert "folder out, removed" not in [described(change) for change, _ in damages("filesystem", nothing, listed)]
+
+
+def test_a_selection_of_merged_cells_lets_through_one_area_and_no_other():
+    before, after, other = (workbook("a.xlsx", {"s": [["x"]]}, merged=area) for area in (None, "C1:D2", "C1:D3"))
+    merged = {"item": "merged cells", "where": {"workbook": "a.xlsx", "sheet": "s", "area": "C1:D2"}, "add": 1}
+    assert [framed(state, before, merged).verdict for state in (after, other)] == [Verdict.TRUE, Verdict.FALSE]
