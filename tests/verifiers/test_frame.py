@@ -20,6 +20,7 @@ from verifiers.states.git.examples import repository
 from verifiers.states.items import SORTS, items_of
 from verifiers.states.readers import read_all
 from verifiers.states.sqlite.examples import database
+from verifiers.states.workbook.examples import workbook
 
 BASE = [
     "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, n INT)",
@@ -285,3 +286,9 @@ def test_a_folder_that_holds_a_file_is_there_without_an_entry_of_its_own():
 def test_no_damage_takes_away_a_folder_and_leaves_the_file_in_it():
     baseline, final = NormalState({"entries": []}, ()), NormalState({"entries": [FOLDER, FILE]}, (b"a",))
     assert "folder out, removed" not in [described(change) for change, _ in damages("filesystem", baseline, final)]
+
+
+def test_a_selection_of_merged_cells_lets_through_one_area_and_no_other():
+    before, after, other = (workbook("a.xlsx", {"s": [["x"]]}, merged=area) for area in (None, "C1:D2", "C1:D3"))
+    merged = {"item": "merged cells", "where": {"workbook": "a.xlsx", "sheet": "s", "area": "C1:D2"}, "add": 1}
+    assert [framed(state, before, merged).verdict for state in (after, other)] == [Verdict.TRUE, Verdict.FALSE]

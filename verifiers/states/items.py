@@ -73,7 +73,7 @@ SORTS: Mapping[str, Sequence[str]] = {
     "postgres": ("schema", "table", "column", "constraint", "index", "row"),
     "redis": ("key",),
     "sqlite": ("table", "column", "index", "view", "trigger", "rows", "row"),
-    "workbook": ("file", "workbook", "name", "sheet", "row"),
+    "workbook": ("file", "workbook", "name", "sheet", "merged cells", "row"),
 }
 """State kind to the sorts of its items that a selection can name."""
 _FOLDER, _PRIMARY, _COMPUTED = "040000", "p", 2
@@ -358,9 +358,11 @@ def _workbooks(state: NormalState) -> Iterator[Item]:
         for name, meaning in book["names"].items():
             yield Item(f"{path}: name {name}", "name", {**key, "name": name}, {"means": meaning})
         for place, sheet in enumerate(book["sheets"], 1):
-            about = {"place": place, **{part: sheet[part] for part in ("hidden", "tables", "merged")}}
+            about = {"place": place, "hidden": sheet["hidden"], "tables": sheet["tables"]}
             its = {**key, "sheet": sheet["name"]}
             yield Item(f"{path}: sheet {sheet['name']}", "sheet", its, about)
+            for area in sheet["merged"]:
+                yield Item(f"{path}: merged {area} on {sheet['name']}", "merged cells", {**its, "area": area}, {})
             rows: dict[int, dict[str, Any]] = {}
             for row, column, value, *formula in sheet["cells"]:
                 # What a formula shows follows from other cells, and from which program wrote the file.
