@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import posixpath
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -21,6 +22,7 @@ from verifiers.normal_form import NormalState
 from verifiers.predicates import namespaces
 from verifiers.quoting import quoted
 from verifiers.states import own_changes
+from verifiers.tree import DIRECTORY
 
 Fields: TypeAlias = Mapping[str, Any]
 
@@ -97,7 +99,9 @@ def shown(item: Item, field: str) -> str:
 
 
 def _files(state: NormalState) -> Iterator[Item]:
+    known = {entry[0] for entry in state.document["entries"]}
     for path, kind, mode, held in state.document["entries"]:
+        yield from _implied_folders(path, known)
         key = {"path": path}
         if kind == "file":
             yield Item(f"file {path}", "file", key, {"text": _text(state.blobs[held]), "mode": f"{mode:o}"})
@@ -107,6 +111,16 @@ def _files(state: NormalState) -> Iterator[Item]:
             yield Item(f"folder {path}", "folder", key, {"mode": f"{mode:o}"})
         else:
             yield Item(f"{kind} {path}", "other", key, {})
+
+
+def _implied_folders(path: str, known: set[str]) -> Iterator[Item]:
+    """List the folders that lead to a path and have no entry: no file lies in none, and the predicates count them."""
+    implied: list[str] = []
+    while (path := posixpath.dirname(path)) and path not in known:
+        known.add(path)
+        implied.append(path)
+    for folder in reversed(implied):
+        yield Item(f"folder {folder}", "folder", {"path": folder}, {"mode": f"{DIRECTORY.mode:o}"})
 
 
 def _repositories(state: NormalState) -> Iterator[Item]:
