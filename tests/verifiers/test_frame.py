@@ -1,7 +1,7 @@
 """Tests of what a frame compares: items, changes and damage."""
 
 from verifiers.normal_form import NormalState
-from verifiers.states.changes import described
+from verifiers.states.changes import changes_between, described
 from verifiers.states.damage import damages
 from verifiers.states.items import items_of
 
@@ -26,3 +26,22 @@ def test_what_a_server_calls_a_new_item_can_be_another_name_and_what_it_called_a
     assert "work: event e1~" in damaged
     assert "work: event 4f1c~" not in damaged
     assert damaged.count("work: event 4f1c") > 1  # its other fields, and the event itself
+
+
+def message(folder, flags="S", name="m1@example.org"):
+    return [f"Maildir/{folder}", folder, flags, name, "", "a@example.org", "b@example.org", "", "", "Plan", "At 10?", []]
+
+
+def changes_of_mail(before, after):
+    states = (NormalState({"folders": ["INBOX"], "kept": kept, "sent": []}) for kept in (before, after))
+    return [(change.kind, change.fields) for change in changes_between(*(items_of("email", state) for state in states))]
+
+
+def test_a_message_that_was_moved_is_the_same_one_in_another_folder():
+    assert changes_of_mail([message("INBOX")], [message("Archive")]) == [("changed", ("folder",))]
+    assert [kind for kind, _ in changes_of_mail([message("INBOX")], [message("INBOX"), message("Archive")])] == ["added"]
+
+
+def test_each_mark_of_a_message_is_a_field_of_its_own():
+    assert changes_of_mail([message("INBOX")], [message("INBOX", "FS")]) == [("changed", ("flagged",))]
+    assert changes_of_mail([message("INBOX")], [message("INBOX", "a")]) == [("changed", ("read", "flag a"))]

@@ -48,6 +48,8 @@ SHOWN = 60
 SHORT = 10
 """Characters of that digest."""
 A_MESSAGE = ("path", "folder", "flags", "id", "refers", "from", "to", "cc", "recipients", "subject", "text", "files")
+MARKS = {"S": "read", "F": "flagged", "R": "answered", "D": "draft", "T": "deleted"}
+"""Letter of a message's flags to the field that it is."""
 AN_EVENT = ("kind", "uid", "summary", "start", "end", "location", "description", "status", "repeats", "attendees")
 TYPED = frozenset({"key", "row", "value"})
 """Sorts of item whose fields are shown as JSON, because 1 and "1" differ in them."""
@@ -59,7 +61,7 @@ SORTS: Mapping[str, Sequence[str]] = {
     "git": _GIT,
     "graph": ("entity", "observation", "relation"),
     "json_document": ("value",),
-    "mailbox": ("folder", "message"),
+    "mailbox": ("folder", "message", "sent message"),
     "postgres": ("schema", "table", "column", "constraint", "index", "row"),
     "redis": ("key",),
     "sqlite": ("table", "column", "index", "view", "trigger", "rows", "row"),
@@ -317,11 +319,14 @@ def _mail(state: NormalState) -> Iterator[Item]:
     for part in ("kept", "sent"):
         for plain in state.document[part]:
             fields = dict(zip(A_MESSAGE, plain, strict=True))
-            place, name = fields["folder"] if part == "kept" else "sent", fields["id"]
-            fields["files"] = [f"{file}: {_text(state.blobs[blob])}" for file, blob in fields["files"]]
-            key = {"folder": place, "id": name}
-            own = {field: value for field, value in fields.items() if field not in {"path", "folder", "id"}}
-            yield Item(f"{place}: message {name}", "message", key, _given(own))
+            name = fields.pop("id")
+            own = {field: value for field, value in fields.items() if field not in {"path", "folder", "flags"}}
+            own["files"] = [f"{file}: {_text(state.blobs[blob])}" for file, blob in fields["files"]]
+            own |= {MARKS.get(letter, f"flag {letter}"): True for letter in fields["flags"]}
+            if part == "kept":
+                yield Item(f"message {name}", "message", {"id": name}, _given({"folder": fields["folder"], **own}))
+            else:
+                yield Item(f"sent message {name}", "sent message", {"id": name}, _given(own))
 
 
 def _workbooks(state: NormalState) -> Iterator[Item]:

@@ -12,7 +12,7 @@ from typing import Any
 TIME_OF_A_RUN = 15 * 60 * 1000
 """Milliseconds that pass between a world's start and the reading of its state, at most; a run ends earlier."""
 
-MADE_UP: Mapping[str, str] = {"event": "uid", "todo": "uid"}
+MADE_UP: Mapping[str, str] = {"event": "uid", "message": "id", "sent message": "id", "todo": "uid"}
 """Sort of item to the part of its key that the server makes up for a new one: the next time it is another one."""
 
 
