@@ -29,19 +29,41 @@ def test_what_a_server_calls_a_new_item_can_be_another_name_and_what_it_called_a
 
 
 def message(folder, flags="S", name="m1@example.org"):
-    return [f"Maildir/{folder}", folder, flags, name, "", "a@example.org", "b@example.org", "", "", "Plan", "At 10?", []]
+    told = ["", "a@example.org", "b@example.org", "", "", "Plan", "At 10?"]
+    return [f"Maildir/{folder}", folder, flags, name, *told, []]
 
 
 def changes_of_mail(before, after):
-    states = (NormalState({"folders": ["INBOX"], "kept": kept, "sent": []}) for kept in (before, after))
+    states = (NormalState({"folders": ["Archive", "INBOX"], "kept": kept, "sent": []}) for kept in (before, after))
     return [(change.kind, change.fields) for change in changes_between(*(items_of("email", state) for state in states))]
 
 
 def test_a_message_that_was_moved_is_the_same_one_in_another_folder():
     assert changes_of_mail([message("INBOX")], [message("Archive")]) == [("changed", ("folder",))]
-    assert [kind for kind, _ in changes_of_mail([message("INBOX")], [message("INBOX"), message("Archive")])] == ["added"]
+    ((kind, _),) = changes_of_mail([message("INBOX")], [message("INBOX"), message("Archive")])
+    assert kind == "added"
 
 
 def test_each_mark_of_a_message_is_a_field_of_its_own():
     assert changes_of_mail([message("INBOX")], [message("INBOX", "FS")]) == [("changed", ("flagged",))]
     assert changes_of_mail([message("INBOX")], [message("INBOX", "a")]) == [("changed", ("read", "flag a"))]
+
+
+def test_the_copy_of_a_sent_message_is_its_servers_and_another_one_is_not():
+    def state(*kept):
+        return NormalState({"folders": ["INBOX", "Sent"], "kept": [*kept], "sent": [message("")]})
+
+    def labels(mail):
+        return [*items_of("email", mail)][2:]
+
+    assert labels(state(message("Sent"))) == ["sent message m1@example.org"]
+    assert labels(state(message("Sent", "S"), message("Sent", "S"))) == ["message m1@example.org", *labels(state())]
+    other = [*message("Sent")[:10], "At 11?", []]
+    assert labels(state(other)) == ["message m1@example.org", *labels(state())]
+
+
+def test_a_mail_folder_that_holds_a_message_is_there_without_an_entry_of_its_own():
+    listed, implied = (
+        NormalState({"folders": folders, "kept": [message("Desk")], "sent": []}) for folders in (["Desk"], [])
+    )
+    assert [*items_of("email", implied).items()] == [*items_of("email", listed).items()]

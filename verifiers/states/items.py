@@ -314,19 +314,31 @@ def _calendar(state: NormalState) -> Iterator[Item]:
 
 
 def _mail(state: NormalState) -> Iterator[Item]:
-    for folder in state.document["folders"]:
+    parts = {part: [_message(plain, state) for plain in state.document[part]] for part in ("kept", "sent")}
+    for folder in sorted({*state.document["folders"], *(folder for folder, *_ in parts["kept"])}):
         yield Item(f"folder {folder}", "folder", {"folder": folder}, {})
-    for part in ("kept", "sent"):
-        for plain in state.document[part]:
-            fields = dict(zip(A_MESSAGE, plain, strict=True))
-            name = fields.pop("id")
-            own = {field: value for field, value in fields.items() if field not in {"path", "folder", "flags"}}
-            own["files"] = [f"{file}: {_text(state.blobs[blob])}" for file, blob in fields["files"]]
-            own |= {MARKS.get(letter, f"flag {letter}"): True for letter in fields["flags"]}
-            if part == "kept":
-                yield Item(f"message {name}", "message", {"id": name}, _given({"folder": fields["folder"], **own}))
-            else:
-                yield Item(f"sent message {name}", "sent message", {"id": name}, _given(own))
+    copies = Counter(_written(name, own) for _, name, _, own in parts["sent"])
+    for folder, name, marks, own in parts["kept"]:
+        if own_changes.is_for_copies(folder) and copies[_written(name, own)]:
+            copies[_written(name, own)] -= 1
+        else:
+            yield Item(f"message {name}", "message", {"id": name}, {"folder": folder, **own, **marks})
+    for _, name, _, own in parts["sent"]:
+        yield Item(f"sent message {name}", "sent message", {"id": name}, own)
+
+
+def _message(plain: Sequence[Any], state: NormalState) -> tuple[str, str, Fields, Fields]:
+    """Return a message's folder, id, marks and what else it has."""
+    fields = dict(zip(A_MESSAGE, plain, strict=True))
+    own = {field: value for field, value in fields.items() if field not in {"path", "folder", "flags", "id"}}
+    own["files"] = [f"{file}: {_text(state.blobs[blob])}" for file, blob in fields["files"]]
+    marks = {MARKS.get(letter, f"flag {letter}"): True for letter in fields["flags"]}
+    return fields["folder"], fields["id"], marks, _given(own)
+
+
+def _written(name: str, own: Fields) -> str:
+    """Write down what a message says, of which the copy that is kept has no envelope."""
+    return json.dumps([name, {field: value for field, value in own.items() if field != "recipients"}], sort_keys=True)
 
 
 def _workbooks(state: NormalState) -> Iterator[Item]:

@@ -26,6 +26,11 @@ def is_sqlites_own(table: str) -> bool:
     return table.lower().startswith("sqlite_")
 
 
+def is_for_copies(folder: str) -> bool:
+    """Say whether the mail server keeps a copy of each message that it sends in a folder."""
+    return folder == "Sent"
+
+
 def _has_run_down(before: Any, after: Any) -> bool:
     """Say whether a key has less time left than before, by no more than passes while a task is played."""
     return type(before) is type(after) is int and 0 <= before - after <= TIME_OF_A_RUN
