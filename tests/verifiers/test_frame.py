@@ -67,3 +67,9 @@ def test_a_mail_folder_that_holds_a_message_is_there_without_an_entry_of_its_own
         NormalState({"folders": folders, "kept": [message("Desk")], "sent": []}) for folders in (["Desk"], [])
     )
     assert [*items_of("email", implied).items()] == [*items_of("email", listed).items()]
+
+
+def test_a_set_has_each_member_once():
+    keys = ({"s": {"type": "set", "value": members, "left": None}} for members in (["a"], ["a", "a"]))
+    once, twice = (items_of("redis", NormalState({"keys": part})) for part in keys)
+    assert once == twice

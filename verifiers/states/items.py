@@ -289,7 +289,7 @@ def _keys(state: NormalState) -> Iterator[Item]:
         if isinstance(entry["value"], dict):  # of a hash and a sorted set each field by its own name
             fields |= {f"value.{field}": value for field, value in entry["value"].items()}
         else:
-            fields["value"] = entry["value"]
+            fields["value"] = [*dict.fromkeys(entry["value"])] if entry["type"] == "set" else entry["value"]
         if entry["left"] is not None:
             fields["expires"] = entry["left"]
         yield Item(f"key {name}", "key", {"key": name}, fields)
