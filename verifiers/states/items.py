@@ -48,6 +48,8 @@ SHOWN = 60
 SHORT = 10
 """Characters of that digest."""
 A_MESSAGE = ("path", "folder", "flags", "id", "refers", "from", "to", "cc", "recipients", "subject", "text", "files")
+MARKS = {"S": "read", "F": "flagged", "R": "answered", "D": "draft", "T": "deleted"}
+"""Letter of a message's flags to the field that it is."""
 AN_EVENT = ("kind", "uid", "summary", "start", "end", "location", "description", "status", "repeats", "attendees")
 A_REPOSITORY = ("description", "private", "default_branch", "parent")
 AN_ISSUE = ("title", "body", "user", "state", "state_reason", "labels", "assignees", "milestone")
@@ -69,7 +71,7 @@ SORTS: Mapping[str, Sequence[str]] = {
     "git": (*_HISTORY, "index", "staged file", "work file"),
     "graph": ("entity", "observation", "relation"),
     "json_document": ("value",),
-    "mailbox": ("folder", "message"),
+    "mailbox": ("folder", "message", "sent message"),
     "postgres": ("schema", "table", "column", "constraint", "index", "row"),
     "redis": ("key",),
     "sqlite": ("table", "column", "index", "view", "trigger", "rows", "row"),
@@ -310,7 +312,7 @@ def _keys(state: NormalState) -> Iterator[Item]:
         if isinstance(entry["value"], dict):  # of a hash and a sorted set each field by its own name
             fields |= {f"value.{field}": value for field, value in entry["value"].items()}
         else:
-            fields["value"] = entry["value"]
+            fields["value"] = [*dict.fromkeys(entry["value"])] if entry["type"] == "set" else entry["value"]
         if entry["left"] is not None:
             fields["expires"] = entry["left"]
         yield Item(f"key {name}", "key", {"key": name}, fields)
@@ -335,16 +337,31 @@ def _calendar(state: NormalState) -> Iterator[Item]:
 
 
 def _mail(state: NormalState) -> Iterator[Item]:
-    for folder in state.document["folders"]:
+    parts = {part: [_message(plain, state) for plain in state.document[part]] for part in ("kept", "sent")}
+    for folder in sorted({*state.document["folders"], *(folder for folder, *_ in parts["kept"])}):
         yield Item(f"folder {folder}", "folder", {"folder": folder}, {})
-    for part in ("kept", "sent"):
-        for plain in state.document[part]:
-            fields = dict(zip(A_MESSAGE, plain, strict=True))
-            place, name = fields["folder"] if part == "kept" else "sent", fields["id"]
-            fields["files"] = [f"{file}: {_text(state.blobs[blob])}" for file, blob in fields["files"]]
-            key = {"folder": place, "id": name}
-            own = {field: value for field, value in fields.items() if field not in {"path", "folder", "id"}}
-            yield Item(f"{place}: message {name}", "message", key, _given(own))
+    copies = Counter(_written(name, own) for _, name, _, own in parts["sent"])
+    for folder, name, marks, own in parts["kept"]:
+        if own_changes.is_for_copies(folder) and copies[_written(name, own)]:
+            copies[_written(name, own)] -= 1
+        else:
+            yield Item(f"message {name}", "message", {"id": name}, {"folder": folder, **own, **marks})
+    for _, name, _, own in parts["sent"]:
+        yield Item(f"sent message {name}", "sent message", {"id": name}, own)
+
+
+def _message(plain: Sequence[Any], state: NormalState) -> tuple[str, str, Fields, Fields]:
+    """Return a message's folder, id, marks and what else it has."""
+    fields = dict(zip(A_MESSAGE, plain, strict=True))
+    own = {field: value for field, value in fields.items() if field not in {"path", "folder", "flags", "id"}}
+    own["files"] = [f"{file}: {_text(state.blobs[blob])}" for file, blob in fields["files"]]
+    marks = {MARKS.get(letter, f"flag {letter}"): True for letter in fields["flags"]}
+    return fields["folder"], fields["id"], marks, _given(own)
+
+
+def _written(name: str, own: Fields) -> str:
+    """Write down what a message says, of which the copy that is kept has no envelope."""
+    return json.dumps([name, {field: value for field, value in own.items() if field != "recipients"}], sort_keys=True)
 
 
 def _workbooks(state: NormalState) -> Iterator[Item]:

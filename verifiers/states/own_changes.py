@@ -12,6 +12,9 @@ from typing import Any
 TIME_OF_A_RUN = 15 * 60 * 1000
 """Milliseconds that pass between a world's start and the reading of its state, at most; a run ends earlier."""
 
+MADE_UP: Mapping[str, str] = {"event": "uid", "message": "id", "sent message": "id", "todo": "uid"}
+"""Sort of item to the part of its key that the server makes up for a new one: the next time it is another one."""
+
 
 def is_sqlites_own(table: str) -> bool:
     """Say whether SQLite keeps a table for itself, of which no statement of an agent is the cause.
@@ -29,6 +32,11 @@ def is_the_forges_own(ref: str) -> bool:
     No tool writes below `refs/pull/`, and the pull request says where its head is.
     """
     return ref.startswith("refs/pull/")
+
+
+def is_for_copies(folder: str) -> bool:
+    """Say whether the mail server keeps a copy of each message that it sends in a folder."""
+    return folder == "Sent"
 
 
 def _has_run_down(before: Any, after: Any) -> bool:
