@@ -2,7 +2,8 @@
 
     1. The document is valid; every tool that it names exists on the pinned servers; it lists 12 to 18 tools, and needs
        as many of them as its category says.
-    2. The null agent, which makes no call and gives no answer, gets *false*.
+    2. The null agent, which makes no call and gives no answer, gets *false*, though every frame holds: two worlds of
+       the task are equal.
     3. Every reference solution gets *true* within max_steps, meets no error that is not scheduled, and in a
        recovery task at least one that is. The first one still gets *true* where harmless calls follow it. Reading the
        state that it leaves takes at most a quarter of the budget for reading a state (`verifiers.budget`), so that an
@@ -38,7 +39,7 @@ from grammars.language.checks import FEWEST_NEEDED, MOST_NEEDED
 from grammars.language.grammar import FEWEST_MUTANTS, Draft
 from vault.errors import kind_of
 from vault.task.document import Task
-from verifiers.language.verdict import Verdict
+from verifiers.language.verdict import Evidence, Verdict
 
 NAMES = {
     1: "validates",
@@ -196,6 +197,8 @@ class _Case:
     def null_agent(self) -> Gate:
         proved = self.prover.prove(self.draft.task, [], None)
         self.evidence["null"] = proved.evidence.as_json()
+        if changed := [frame.op for frame in _frames(proved.evidence) if frame.verdict is not Verdict.TRUE]:
+            return self._gate(2, ok=False, detail=f"two worlds of it differ: {changed[0]} fails where nothing is done")
         return self._gate(2, proved.verdict is Verdict.FALSE, f"doing nothing gets {proved.verdict.value}")
 
     def solutions(self) -> Gate:
@@ -247,8 +250,8 @@ class _Case:
         mutants = self.draft.provenance["mutants"]
         if self.proved[0].verdict is not Verdict.TRUE:
             return self._gate(4, ok=False, detail="the first solution fails: no final state to mutate")
-        for mutant in mutants:
-            evidence = self.prover.mutated(self.draft.task, self.proved[0], mutant)
+        found = self.prover.mutated(self.draft.task, self.proved[0], mutants)
+        for mutant, evidence in zip(mutants, found, strict=True):
             recorded[mutant["name"]] = evidence.as_json()
             if evidence.verdict is not Verdict.FALSE:
                 survivors.append(f"mutants.{mutant['name']} gets {evidence.verdict.value}")
@@ -292,3 +295,8 @@ class _Case:
     @staticmethod
     def _gate(number: int, ok: bool, detail: str) -> Gate:  # noqa: FBT001 - the verdict of the gate
         return Gate(number, NAMES[number], ok, detail)
+
+
+def _frames(evidence: Evidence) -> Iterator[Evidence]:
+    """List the frames of a verdict, one for each server of the world."""
+    return (child for child in evidence.children if child.op.endswith(".unchanged"))

@@ -85,8 +85,10 @@ class Prover(Protocol):
         """List calls that may follow a solution and change nothing: reads, refused writes, what is made and undone."""
         ...
 
-    def mutated(self, document: Mapping[str, Any], proved: ExecutionResult, mutant: Mapping[str, Any]) -> Evidence:
-        """Apply one of the template's mutants to a final state or an answer, and evaluate the predicate again."""
+    def mutated(
+        self, document: Mapping[str, Any], proved: ExecutionResult, mutants: Sequence[Mapping[str, Any]]
+    ) -> Sequence[Evidence]:
+        """Apply each of the template's mutants to a final state or an answer, and evaluate the predicate again."""
         ...
 
     def mutant_results(self, document: Mapping[str, Any], proved: ExecutionResult) -> Sequence[MutationResult]:

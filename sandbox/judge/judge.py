@@ -7,6 +7,7 @@ Operations, each with the parts of a reading (`sandbox.judge.reader`):
 
     judge    the verdict on its first case; a second case is the state as the agent found it, and so is the one case of
              a second reading, which is asked for where a probe broke
+    cases    the evidence on each of its cases, with an answer for each; one case more is the state as it was found
     mutants  the verdict on each of its cases but the last two, which are what a solution left and what it found; where
              the predicate compares with the latter, also on every damage of the former
     compare  the difference between its one case and that of a second reading, for people
@@ -59,6 +60,19 @@ def judge(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     unreadable = any(state.unreadable for state in states.values())
     reply_part = evidence.written(probes=evidence.leaves(tree), spent=_spent(states, budget), unreadable=unreadable)
     return message.answer("done", part=reply_part)
+
+
+def cases(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
+    """Give the evidence on every case."""
+    namespaces.learn(header["namespaces"])
+    predicate, (reading,) = predicates.parse(header["predicate"]), _readings(header, parts)
+    answers = header["answers"]
+    before = reading.states(reading.cases[-1]) if len(reading.cases) > len(answers) else None
+    trees = []
+    for case, answer, said in zip(reading.cases[: len(answers)], answers, header["replies"], strict=True):
+        own_results = [reading.own_results(case, predicate)]
+        trees.append(evaluate(predicate, reading.states(case), answer, before, said, own_results=own_results))
+    return message.answer("done", part=evidence.written(cases=[evidence.leaves(tree) for tree in trees]))
 
 
 def _spent(states: Mapping[str, NormalState], judging: ReadingBudget) -> float:
@@ -166,7 +180,7 @@ def _readings(header: Mapping[str, Any], parts: Sequence[bytes]) -> list[_Readin
     ]
 
 
-OPERATIONS = {"judge": judge, "mutants": mutants, "compare": compare, "own": own, "said": said}
+OPERATIONS = {"judge": judge, "cases": cases, "mutants": mutants, "compare": compare, "own": own, "said": said}
 
 
 def _prepare() -> None:

@@ -18,6 +18,7 @@ from sandbox.shared_lock import SharedLock
 from sandbox.world.frozen import FrozenState
 from verifiers.language import predicate as predicates
 from verifiers.language.predicate import Predicate, Probe
+from verifiers.language.verdict import Evidence
 from verifiers.predicates import namespaces
 from verifiers.predicates.own_predicates import BROKE, OwnResult
 
@@ -136,7 +137,7 @@ class JudgeRequests:
         reading = Reading(names, self._read(request, parts, 1 + len(names)))
         if looked_at is not None:
             return reading
-        most = MAX_FORMS if do == "mutants" else 1 if before is None else 2
+        most = MAX_FORMS if do != "read" else 1 if before is None else 2
         return replace(reading, own=self.own_results(question, reading, most))
 
     def document(self, question: Question, state: FrozenState, changes: Sequence[Any]) -> bytes:
@@ -184,6 +185,20 @@ class JudgeRequests:
         asked = {"predicate": question.document, "answer": answer, "replies": question.replies}
         header = {"do": "judge", "namespaces": question.namespaces, **asked}
         return self.judged(header, readings, lambda part: replies.parsed(part, question.predicate))
+
+    def cases(
+        self,
+        question: Question,
+        answered: Sequence[tuple[str | None, Mapping[str, str | None] | None]],
+        reading: Reading,
+    ) -> list[Evidence]:
+        """Have every case of a reading judged, each with its answer and a model's replies about that."""
+        answers, replies_of = [answer for answer, _ in answered], [asked for _, asked in answered]
+        asked = {"predicate": question.document, "answers": answers, "replies": replies_of}
+        header = {"do": "cases", "namespaces": question.namespaces, **asked}
+        return self.judged(
+            header, [reading], lambda part: replies.parsed_cases(part, question.predicate, len(answered))
+        )
 
     def judged(self, header: Mapping[str, Any], readings: Sequence[Reading], parsed: Callable[[bytes], T]) -> T:
         """Ask a judge about readings of the same namespaces."""

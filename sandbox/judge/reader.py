@@ -11,7 +11,7 @@ Operations, each with the state's tar as its first part, and behind it what was 
     reach     which of networks and files no namespace keeps from readers here; it needs no state
     read      give the normal form of each namespace that is asked for: a reading of one case. Where the bytes of a
               second state follow, the one that the agent found, that is another case; what is equal is read once
-    mutate    the same after the given changes
+    mutate    a reading of several cases, each after its own changes; likewise
     document_of  the state of these namespaces after the given changes, as `verifiers.formats.state_document` writes it
     mutants   a reading of every mutant of a solution's end state; only this one is told the predicate and the answer,
               and what it reads was not left by an agent (`sandbox.runs.prover`)
@@ -98,10 +98,9 @@ def read(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
 
 
 def mutate(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
-    """Read it after some changes."""
+    """Read it after the changes of each case."""
     trees, before = _two_states(header, parts)
-    changed = _changed(trees, header["changes"])
-    cases = [changed] if before is None else [changed, before]
+    cases = [_changed(trees, changes) for changes in header["changes"]] + ([] if before is None else [before])
     return message.answer("done", "", *_Forms(header["looked_at"]).reading([(_AS_IT_IS, case) for case in cases]))
 
 
@@ -216,12 +215,12 @@ def _is_of(file: str, path: str) -> bool:
     return path == file or path.startswith(f"{file}-")
 
 
-def _changed(trees: Mapping[str, FileTree], changes: Sequence[Any]) -> dict[str, FileTree]:
-    """Make the given changes."""
-    made = dict(trees)
+def _changed(trees: Mapping[str, FileTree], changes: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, FileTree]:
+    """Make some changes to a state; the one that was given stays as it is."""
+    changed = dict(trees)
     for server, change in changes:
-        made[server] = mutated(server, made.get(server, FileTree({})), change)
-    return made
+        changed[server] = mutated(server, changed.get(server, FileTree({})), change)
+    return changed
 
 
 def _guarded(operation: Any) -> Any:
@@ -253,7 +252,7 @@ def _prepare() -> None:
     roots = {name: name for name in servers}
     places = {"roots": roots, "files": {}, "namespaces": {}, "dumps": []}
     OPERATIONS["read"]({**places, "looked_at": list(servers)}, [tar])
-    changes = [["filesystem", {"remove": "a"}]]
+    changes = [[["filesystem", {"remove": "a"}]]]
     OPERATIONS["mutate"]({**places, "looked_at": [], "changes": changes}, [tar])
     _IN_REACH[:] = sorted(prepare())
 

@@ -73,6 +73,21 @@ class Judgement:
         return self.evidence.verdict
 
 
+@dataclass(frozen=True, slots=True)
+class MutatedCase:
+    """One way in which a solution's end state is made wrong.
+
+    Attributes:
+        changes: what is changed (server, change).
+        answer: the answer that is judged.
+        replies: what a language model replied of each claim about it; None where none was asked.
+    """
+
+    changes: Sequence[tuple[str, Mapping[str, Any]]] = field(repr=False)
+    answer: str | None = field(repr=False)
+    replies: Mapping[str, str | None] | None = field(default=None, repr=False)
+
+
 def as_it_is(state: FrozenState) -> FrozenState:
     """Read nothing back."""
     return state
@@ -183,11 +198,10 @@ class StateJudge:
         self,
         question: Question,
         left: FrozenState,
-        changes: Sequence[tuple[str, Mapping[str, Any]]],
-        answer: str | None,
+        cases: Sequence[MutatedCase],
         before: FrozenState | None = None,
-    ) -> Evidence:
-        """Judge a solution's end state after some changes (server, change), with another answer or the same.
+    ) -> list[Evidence]:
+        """Judge several wrong states made from a solution's end state, read by one process and judged by another.
 
         A predicate that compares with the untouched state needs that too.
 
@@ -196,8 +210,9 @@ class StateJudge:
         """
         asking = self._asking()
         with _ours():
-            reading = asking.reading(question, left, before, do="mutate", changes=list(changes))
-            return asking.judge(question, answer, reading).evidence
+            changes = [list(case.changes) for case in cases]
+            reading = asking.reading(question, left, before, do="mutate", changes=changes)
+            return asking.cases(question, [(case.answer, case.replies) for case in cases], reading)
 
     def document(
         self, question: Question, left: FrozenState, changes: Sequence[tuple[str, Mapping[str, Any]]] = ()
@@ -256,7 +271,7 @@ class StateJudge:
         """
         asking, names = self._asking(), list(question.roots)
         earlier = asking.reading(question, before, looked_at=names)
-        later = asking.reading(question, left, do="mutate", looked_at=names, changes=list(changes))
+        later = asking.reading(question, left, do="mutate", looked_at=names, changes=[list(changes)])
         header = {"do": "compare", "namespaces": question.namespaces}
         return asking.judged(header, [earlier, later], lambda part: differences.parsed(part, names))
 

@@ -20,6 +20,7 @@ from typing import Any, Self
 
 from sandbox.boxes.box import Place, ResourceLimits, World, WorldLauncher
 from sandbox.gateway import CALL_SECONDS, FORK_SERVER, Gateway, GatewaySpec, listen, listing, start
+from sandbox.judge import JUDGING
 from sandbox.model_gateway.process import ModelGateway, ModelSession
 from sandbox.results.failure import Stage
 from sandbox.runner_identity import own_folder
@@ -138,6 +139,15 @@ class RunEnvironment:
         self.close()
 
 
+def warm() -> None:
+    """Start the processes that gateways, readers and judges are forked from, and don't wait until they have loaded.
+
+    Whoever will play a task soon has other things to do before: to check a box, to look whether anything gets out.
+    """
+    FORK_SERVER.warm()
+    JUDGING.warm()
+
+
 def specify(
     task: Task,
     *,
@@ -162,6 +172,7 @@ def specify(
         solution=solution,
         script=script,
         model={"wire": models.spec.wire, "models": list(models.spec.models)} if models else None,
+        server=task.server,
     )
 
 

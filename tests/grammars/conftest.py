@@ -116,7 +116,12 @@ class MemoryProver:
     ) -> Sequence[Mapping[str, Any]]:
         return self.harmless
 
-    def mutated(self, document: Mapping[str, Any], proved: Any, mutant: Mapping[str, Any]) -> Evidence:
+    def mutated(
+        self, document: Mapping[str, Any], proved: Any, mutants: Sequence[Mapping[str, Any]]
+    ) -> Sequence[Evidence]:
+        return [self._mutated(document, proved, mutant) for mutant in mutants]
+
+    def _mutated(self, document: Mapping[str, Any], proved: Any, mutant: Mapping[str, Any]) -> Evidence:
         if "answer" in mutant:
             return _judge(document, proved.state, mutant["answer"])
         return _judge(document, mutate("filesystem", proved.state, mutant["change"]), None)

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -26,12 +27,20 @@ BASE = [
     "INSERT INTO t VALUES (1, 'Ada', 5), (2, 'Bob', 6)",
 ]
 LEFT_OUT = {
-    # a message's file says when it was delivered, and its flags; what was sent lies in no folder
-    "email": {"kept/*/0", "sent/*/0", "sent/*/1"},
+    # a message's file says when it was delivered, and its flags; what was sent has no folder and no flags
+    "email": {"kept/*/0", *(f"sent/*/{part}" for part in range(3))},
     "filesystem": {"entries/*/3"},  # of a folder, which holds nothing itself
     # a commit names its tree by a digest, so another tree is another commit
     "git": {f"repositories/*/trees/*/*/{part}" for part in range(3)},
-    "github": {"forge/schema", *(f"repositories/*/trees/*/*/{part}" for part in range(3))},
+    "github": {
+        "forge/schema",
+        "forge/repositories/*/issues/*/number",  # the key that the issue is under
+        "forge/repositories/*/issues/*/pull/merged_at",  # another time is no other merge
+        # where a branch was when somebody last looked
+        *(f"forge/repositories/*/issues/*/pull/{end}/sha" for end in ("head", "base")),
+        *(f"repositories/*/index/entries/*/{part}" for part in range(3)),  # its repositories are bare
+        *(f"repositories/*/trees/*/*/{part}" for part in range(3)),
+    },
     # what a formula shows follows from other cells, and who calculated it from the program that wrote the file
     "spreadsheet": {"books/*/sheets/*/cells/*/2", "books/*/sheets/*/cells/*/4"},
 }
@@ -164,16 +173,181 @@ def test_damage_has_each_sort_of_thing_changed_taken_away_and_made_twice():
     assert "table t, removed" in said
 
 
+UNMERGED = {"merge_commit": None, "merge_method": None}
+START = {"c1": ["t1", [], "Start"], "c2": ["t2", ["c1"], "Page"]}
+TREES = {"t1": [["100644", "a.txt", "b1"]], "t2": [["100644", "a.txt", "b1"], ["100644", "page.txt", "b1"]]}
+
+
+def pull(**otherwise: Any) -> dict[str, Any]:
+    ends = {
+        "head": {"repository": "acme/site", "branch": "draft", "sha": "c2"},
+        "base": {"branch": "main", "sha": "c1"},
+    }
+    return {**ends, "draft": False, "merged_at": None, **UNMERGED, "reviews": [], "review_comments": [], **otherwise}
+
+
+def issue(**otherwise: Any) -> dict[str, Any]:
+    empty = {"body": None, "state_reason": None, "labels": [], "assignees": [], "milestone": None, "comments": []}
+    return {"number": 1, "title": "Page", "user": "ada", "state": "open", **empty, **otherwise}
+
+
+def forge(refs: dict[str, str], **of_pull: Any) -> NormalState:
+    about = {"description": None, "private": False, "default_branch": "main", "parent": None, "milestones": {}}
+    record = {**about, "issues": {"1": issue(pull=pull(**of_pull))}}
+    git = {"head": "ref: refs/heads/main", "refs": refs, "commits": START, "trees": TREES, "blobs": {"b1": 0}}
+    document = {
+        "forge": {"viewer": "ada", "repositories": {"acme/site": record}},
+        "repositories": {"repositories/acme/site.git": {**git, "index": {"entries": []}, "files": []}},
+    }
+    return NormalState(document, (b"A\n",))
+
+
+def changed(before: NormalState, after: NormalState) -> list[str]:
+    return [described(change) for change in changes_between(items_of("github", before), items_of("github", after))]
+
+
+BRANCHES = {"refs/heads/main": "c1", "refs/heads/draft": "c2"}
+
+
+def test_nothing_of_a_forge_is_staged():
+    assert not [item for item in items_of("github", forge(BRANCHES)).values() if item.sort == "staged file"]
+
+
+def test_looking_at_a_pull_request_changes_nothing():
+    seen = forge({**BRANCHES, "refs/pull/1/head": "c2"}, base={"branch": "main", "sha": "c2"})
+    assert changed(forge(BRANCHES), seen) == []
+
+
+def test_commits_that_a_forge_fetched_to_show_a_pull_request_are_no_change():
+    main = {"refs/heads/main": "c1"}
+    assert changed(forge(main), forge({**main, "refs/pull/1/head": "c2"})) == []
+
+
+def test_another_base_is_a_change():
+    assert changed(forge(BRANCHES), forge(BRANCHES, base={"branch": "draft", "sha": "c1"})) == [
+        "acme/site: pull request #1, base changed"
+    ]
+
+
+def test_a_merge_is_a_change_at_whatever_time():
+    first, later = (forge(BRANCHES, merged_at=f"2024-07-01T0{hour}:00:00Z") for hour in (8, 9))
+    assert changed(forge(BRANCHES), first) == ["acme/site: pull request #1, merged_at changed"]
+    assert changed(first, later) == []
+
+
+def test_a_label_twice_is_one_label():
+    labels = [
+        [item.fields["labels"] for item in items_of("github", labelled(*names)).values() if item.sort == "issue"]
+        for names in (["bug"], ["bug", "bug"])
+    ]
+    assert labels[0] == labels[1] == [["bug"]]
+
+
+def labelled(*names: str) -> NormalState:
+    state = forge(BRANCHES)
+    state.document["forge"]["repositories"]["acme/site"]["issues"]["2"] = issue(number=2, labels=[*names], pull=None)
+    return state
+
+
+def test_a_repository_without_its_git_part_is_another():
+    bare = forge(BRANCHES)
+    bare.document["repositories"].clear()
+    assert "repository acme/site, git changed" in changed(forge(BRANCHES), bare)
+
+
+def test_a_field_that_no_reader_writes_is_none_of_an_item():
+    odd = labelled()
+    odd.document["forge"]["repositories"]["acme/site"]["issues"]["2"]["title~"] = "Page"
+    assert changed(labelled(), odd) == []
+
+
+def test_an_issue_is_told_by_the_number_that_it_is_under():
+    twice = labelled()
+    twice.document["forge"]["repositories"]["acme/site"]["issues"]["3"] = issue(number=2, pull=None)
+    assert changed(labelled(), twice) == ["acme/site: issue #3, added"]
+
+
+def test_what_is_unstaged_is_in_the_work_tree_as_it_was():
+    start = ("main", "Start", {"a.txt": "A\n"})
+    new = {"b.txt": "B\n"}
+    work = {"a.txt": "A\n", **new}
+    staged, unstaged = repository([start], worktree=work, staged=new), repository([start], worktree=work)
+    assert framed(unstaged, staged).found.endswith("staged b.txt, removed")
+
+
+FOLDER, FILE = ["out", "directory", 0o755, ""], ["out/a.txt", "file", 0o644, 0]
+
+
 def test_a_folder_that_holds_a_file_is_there_without_an_entry_of_its_own():
-    folder, file = ["out", "directory", 0o755, ""], ["out/a.txt", "file", 0o644, 0]
-    listed, implied = (NormalState({"entries": entries}, (b"a",)) for entries in ([folder, file], [file]))
+    listed, implied = (NormalState({"entries": entries}, (b"a",)) for entries in ([FOLDER, FILE], [FILE]))
     assert [*items_of("filesystem", implied).items()] == [*items_of("filesystem", listed).items()]
-    # so damage has no folder taken away whose file stays, which no disk can hold
-    nothing = NormalState({"entries": []}, ())
-    assert "folder out, removed" not in [described(change) for change, _ in damages("filesystem", nothing, listed)]
+
+
+def test_no_damage_takes_away_a_folder_and_leaves_the_file_in_it():
+    baseline, final = NormalState({"entries": []}, ()), NormalState({"entries": [FOLDER, FILE]}, (b"a",))
+    assert "folder out, removed" not in [described(change) for change, _ in damages("filesystem", baseline, final)]
 
 
 def test_a_selection_of_merged_cells_lets_through_one_area_and_no_other():
     before, after, other = (workbook("a.xlsx", {"s": [["x"]]}, merged=area) for area in (None, "C1:D2", "C1:D3"))
     merged = {"item": "merged cells", "where": {"workbook": "a.xlsx", "sheet": "s", "area": "C1:D2"}, "add": 1}
     assert [framed(state, before, merged).verdict for state in (after, other)] == [Verdict.TRUE, Verdict.FALSE]
+
+
+EVENT = ["work", "event", "e1", "Plan", "2026-01-05T10:00:00Z", "2026-01-05T11:00:00Z", "", "", "", {}, []]
+
+
+def test_what_a_server_calls_a_new_item_can_be_another_name_and_what_it_called_an_old_one_cannot():
+    made = [*EVENT[:2], "4f1c", "Review", *EVENT[4:]]
+    states = NormalState({"items": [EVENT]}), NormalState({"items": [EVENT, made]})
+    damaged = [change.after.label for change, _ in damages("calendar", *states)]
+    assert "work: event e1~" in damaged
+    assert "work: event 4f1c~" not in damaged
+    assert damaged.count("work: event 4f1c") > 1  # its other fields, and the event itself
+
+
+def message(folder, flags="S", name="m1@example.org"):
+    told = ["", "a@example.org", "b@example.org", "", "", "Plan", "At 10?"]
+    return [f"Maildir/{folder}", folder, flags, name, *told, []]
+
+
+def changes_of_mail(before, after):
+    states = (NormalState({"folders": ["Archive", "INBOX"], "kept": kept, "sent": []}) for kept in (before, after))
+    return [(change.kind, change.fields) for change in changes_between(*(items_of("email", state) for state in states))]
+
+
+def test_a_message_that_was_moved_is_the_same_one_in_another_folder():
+    assert changes_of_mail([message("INBOX")], [message("Archive")]) == [("changed", ("folder",))]
+    ((kind, _),) = changes_of_mail([message("INBOX")], [message("INBOX"), message("Archive")])
+    assert kind == "added"
+
+
+def test_each_mark_of_a_message_is_a_field_of_its_own():
+    assert changes_of_mail([message("INBOX")], [message("INBOX", "FS")]) == [("changed", ("flagged",))]
+    assert changes_of_mail([message("INBOX")], [message("INBOX", "a")]) == [("changed", ("read", "flag a"))]
+
+
+def test_the_copy_of_a_sent_message_is_its_servers_and_another_one_is_not():
+    def state(*kept):
+        return NormalState({"folders": ["INBOX", "Sent"], "kept": [*kept], "sent": [message("")]})
+
+    def labels(mail):
+        return [*items_of("email", mail)][2:]
+
+    assert labels(state(message("Sent"))) == ["sent message m1@example.org"]
+    assert labels(state(message("Sent", "S"), message("Sent", "S"))) == ["message m1@example.org", *labels(state())]
+    other = [*message("Sent")[:10], "At 11?", []]
+    assert labels(state(other)) == ["message m1@example.org", *labels(state())]
+
+
+def test_a_mail_folder_that_holds_a_message_is_there_without_an_entry_of_its_own():
+    listed, implied = (
+        NormalState({"folders": folders, "kept": [message("Desk")], "sent": []}) for folders in (["Desk"], [])
+    )
+    assert [*items_of("email", implied).items()] == [*items_of("email", listed).items()]
+
+
+def test_a_set_has_each_member_once():
+    keys = ({"s": {"type": "set", "value": members, "left": None}} for members in (["a"], ["a", "a"]))
+    once, twice = (items_of("redis", NormalState({"keys": part})) for part in keys)
+    assert once == twice

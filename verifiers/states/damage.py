@@ -7,6 +7,8 @@ thing that a reader reads has its turn, and no state kind needs a program for it
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -14,7 +16,8 @@ from typing import Any, TypeAlias
 from verifiers.errors import CorruptState
 from verifiers.normal_form import NormalState
 from verifiers.states.changes import Change, changes_between
-from verifiers.states.items import items_of
+from verifiers.states.items import Item, items_of
+from verifiers.states.own_changes import MADE_UP
 
 Path: TypeAlias = tuple[str | int, ...]
 
@@ -33,14 +36,30 @@ def damages(namespace: str, baseline: NormalState, final: NormalState) -> Iterat
         baseline: its state as an agent found it.
         final: as a solution left it; both can be read.
     """
-    items = items_of(namespace, final)
+    known = items_of(namespace, baseline)
+    items = _as_compared(items_of(namespace, final), known)
     for damaged in (*_other_blobs(baseline, final), *_other_documents(baseline, final)):
         try:
-            change = next(changes_between(items, items_of(namespace, damaged)), None)
+            change = next(changes_between(items, _as_compared(items_of(namespace, damaged), known)), None)
         except (CorruptState, LookupError, TypeError, ValueError, AttributeError, RecursionError):
             continue  # no reader writes this
         if change is not None:
             yield change, damaged
+
+
+def _as_compared(items: Mapping[str, Item], known: Mapping[str, Item]) -> dict[str, Item]:
+    """Number the new items whose names their server made up: under another such name, one is no other item."""
+    compared: dict[str, Item] = {}
+    seen: Counter[str] = Counter()
+    for label, item in items.items():
+        if label not in known and (made_up := MADE_UP.get(item.sort)):
+            kept = {name: value for name, value in item.key.items() if name != made_up}
+            place = f"new {item.sort} {json.dumps(kept, sort_keys=True)}"
+            seen[place] += 1
+            compared[f"{place} {seen[place]}"] = item
+        else:
+            compared[label] = item
+    return compared
 
 
 def _other_blobs(baseline: NormalState, final: NormalState) -> Iterator[NormalState]:

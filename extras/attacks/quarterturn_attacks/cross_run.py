@@ -12,7 +12,6 @@ see, not whether they may ask. With the filter they are left with a clock.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import secrets
@@ -22,13 +21,9 @@ from pathlib import Path
 from quarterturn_attacks.harness.scenario_runner import HOSTILE
 from sandbox.attacks.harness.attempt import Attempt, Spec, catalogue
 from sandbox.attacks.harness.probing import answering, limits
-from sandbox.boxes import policy
 from sandbox.boxes.box import AgentLauncher, Box, Program
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.bwrap.bwrap import Walls
-from sandbox.boxes.docker.box import DockerBox
-from sandbox.boxes.docker.container_config import IsolatedProgram
-from sandbox.boxes.docker.engine import Container
 from sandbox.errors import Lost
 from sandbox.isolation.run_classes import RunClass
 
@@ -49,19 +44,6 @@ class UnfilteredWalls(Walls):
         """Append words, but for the filter."""
         if "--seccomp" not in words:
             super().add(*words)
-
-
-class UnfilteredDocker(DockerBox):
-    """The Docker box without a filter around the agent, neither ours nor the engine's."""
-
-    def _create(self, walled: IsolatedProgram, undo: contextlib.ExitStack) -> Container:
-        document = walled.document(self.runtime if walled.uid != policy.RELAY_UID else None)
-        if walled.uid == policy.AGENT_UID:
-            document["Entrypoint"] = []
-            document["HostConfig"]["SecurityOpt"] = ["no-new-privileges:true", "seccomp=unconfined"]
-        container = self._engine.create(document)
-        undo.callback(container.remove)
-        return container
 
 
 def run(box: Box, names: Collection[str]) -> Iterator[Attempt]:
@@ -132,12 +114,14 @@ def _at_most(hits: int, total: int, share: float) -> float:
 
 def _of(box: Box, run_class: RunClass) -> Box:
     """Give the same box for a class of runs, without filters."""
-    if isinstance(box, DockerBox):
-        return UnfilteredDocker(runtime=box.runtime, run_class=run_class)
+    if box.name == "docker":
+        from quarterturn_attacks.unfiltered_docker import unfiltered  # noqa: PLC0415 - the engine's SDK, for this box alone
+
+        return unfiltered(box, run_class)
     if isinstance(box, BwrapBox):
-        unfiltered = BwrapBox(run_class=run_class)
-        unfiltered.walls = UnfilteredWalls
-        return unfiltered
+        lowered = BwrapBox(run_class=run_class)
+        lowered.walls = UnfilteredWalls
+        return lowered
     raise Lost(f"the {box.name} box keeps no classes of runs apart")
 
 

@@ -65,8 +65,8 @@ class Prover:
     def harmless_calls(self, document, calls):
         return []
 
-    def mutated(self, document, proved, mutant):
-        return Evidence("probe", Verdict.FALSE)
+    def mutated(self, document, proved, mutants):
+        return [Evidence("probe", Verdict.FALSE) for _ in mutants]
 
     def mutant_results(self, document, proved):
         return []
