@@ -1,9 +1,12 @@
 """Tests of what a frame compares: items, changes and damage."""
 
+import pytest
+
 from verifiers.normal_form import NormalState
 from verifiers.states.changes import changes_between, described
 from verifiers.states.damage import damages
 from verifiers.states.items import items_of
+from verifiers.states.own_changes import is_the_servers
 
 FOLDER, FILE = ["out", "directory", 0o755, ""], ["out/a.txt", "file", 0o644, 0]
 EVENT = ["work", "event", "e1", "Plan", "2026-01-05T10:00:00Z", "2026-01-05T11:00:00Z", "", "", "", {}, []]
@@ -73,3 +76,8 @@ def test_a_set_has_each_member_once():
     keys = ({"s": {"type": "set", "value": members, "left": None}} for members in (["a"], ["a", "a"]))
     once, twice = (items_of("redis", NormalState({"keys": part})) for part in keys)
     assert once == twice
+
+
+@pytest.mark.parametrize(("before", "after", "same"), [(9000, 9001, True), (9000, 8000, True), (9000, 10_000, False)])
+def test_the_time_that_a_key_has_left_runs_down_and_is_read_to_the_second(before, after, same):
+    assert is_the_servers("key", "expires", before, after) is same
