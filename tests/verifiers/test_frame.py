@@ -81,3 +81,9 @@ def test_a_set_has_each_member_once():
 @pytest.mark.parametrize(("before", "after", "same"), [(9000, 9001, True), (9000, 8000, True), (9000, 10_000, False)])
 def test_the_time_that_a_key_has_left_runs_down_and_is_read_to_the_second(before, after, same):
     assert is_the_servers("key", "expires", before, after) is same
+
+
+def test_a_schema_that_has_a_table_is_there_without_an_entry_of_its_own():
+    table = {"schema": "attic", "name": "t", "columns": [], "constraints": [], "indexes": [], "rows": []}
+    listed, implied = (NormalState({"schemas": schemas, "tables": [table]}) for schemas in (["attic"], []))
+    assert items_of("postgres", listed) == items_of("postgres", implied)
