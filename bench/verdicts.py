@@ -3,6 +3,8 @@
 The floor is the same code in this process: the same parser, readers and predicates, with no process between. What the
 processes cost is the difference, which the title gives in milliseconds of this machine.
 
+A verdict with a frame reads two states, so it is compared with one without.
+
 The last row is the verdict whose texts cost the most: the input in `tests/verifiers/costly.py` with the most processor
 time a step, at the caps and as often as the budget of judging allows, beside hashing.
 """
@@ -69,6 +71,10 @@ def bench(rounds: int = 0) -> Found:
     for name, (state, predicate) in CASES.items():
         ours, floor = _sides(name, state, predicate)
         lines.append(Line(name, "the same in one process", compare(ours, floor, rounds), "verdicts"))
+        framed = {"all": [predicate, {f"{name}.unchanged": {}}]}
+        lines.append(
+            Line(f"{name} with a frame", "without", compare(_sides(name, state, framed)[0], ours, rounds), "verdicts")
+        )
         added.append(f"{name} {_milliseconds(ours, rounds) - _milliseconds(floor, rounds):.1f} ms")
     lines.append(_costliest(rounds))
     return Found(f"A verdict through a reader and a judge; what they add in the median: {', '.join(added)}.", lines)
@@ -83,7 +89,7 @@ def _sides(name: str, state: Any, predicate: Any) -> tuple[Callable[[], Any], Ca
 
     def floor() -> Verdict:
         tree = tree_from_tar(io.BytesIO(left.tar)).below(name)
-        return judge(parsed, JudgeInput({name: tree})).verdict
+        return judge(parsed, JudgeInput({name: tree}, baseline={name: tree})).verdict
 
     if ours() is not Verdict.TRUE or floor() is not Verdict.TRUE:
         raise Failed(f"the verdict on {name} and its floor do not agree that the predicate holds")

@@ -155,6 +155,7 @@ def main(arguments=None):
         require_release(given.bundle)
         files = given.key, given.policy, given.previous, given.consistency, given.evidence
         report = audit(given.bundle, accepted=given.accept, **read_inputs(*files))
+        report.require_doubts()
     except (VaultError, KeyboardInterrupt) as error:
         what, code = str(error) or "interrupted", CODES.get(getattr(error, "kind", "interrupted"), 2)
         sys.stderr.write(f"audit.py: {printable(what)}\n")
@@ -1025,6 +1026,13 @@ class AuditReport:
     def ok(self):
         """Whether nothing failed and the caller accepts every doubt."""
         return not self.failed and {*range(1, len(self.doubts) + 1)} <= {*self.accepted}
+
+    def require_doubts(self):
+        """Refuse an accepted number that no doubt has: who means another one has not accepted that."""
+        unknown = sorted({*self.accepted} - {*range(1, len(self.doubts) + 1)})
+        if unknown and not self.failed:
+            there = f"its doubts have the numbers 1 to {len(self.doubts)}" if self.doubts else "it leaves no doubt"
+            raise Malformed(f"--accept {unknown[0]} is no doubt of this audit: {there}; correct it, or leave it out")
 
     def as_json(self):
         """Give it as JSON values."""

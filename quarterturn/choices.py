@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-Benchmark = Literal["mcpmark", "mcp-universe", "rows"]
 BoxName = Literal["auto", "docker", "bwrap"]
 TaskSet = Literal["dev", "private"]
 Category = Literal["single-tool", "composition", "recovery"]

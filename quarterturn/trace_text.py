@@ -12,15 +12,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from sandbox.results.outcome import BUDGETS, RUN
+
 WIDTH = 110
 LONGEST = 600
 """Characters of an argument list, a result or an output that are shown."""
 ENDS = {"agent-exited": "without an answer", "steps-exceeded": "after a call too many", "time-exceeded": "out of time"}
-CAUSES = {"steps-exceeded": "it made more calls than the task allows", "time-exceeded": "its time ran out"}
 SENTENCE = 200
 """Characters of what was seen that a sentence quotes."""
-RUN = "run"
-"""The root of the evidence where a failure counts and no predicate's word."""
 MARKS = {"true": "pass", "false": "FAIL", "unknown": "????"}
 
 Item = Mapping[str, Any]
@@ -108,10 +107,10 @@ def failure_sentence(run: Item, failed_tasks: int = 1) -> str:
 
 def _cause(run: Item) -> str:
     judged, ended = _judged(run["evidence"]), run["transcript"]["ended"]
-    if run.get("exit_code") and ended not in CAUSES:
+    if run.get("exit_code") and ended not in BUDGETS:
         return f"its program ended with exit status {run['exit_code']}"
-    if ended in CAUSES:
-        return CAUSES[ended]
+    if ended in BUDGETS:
+        return BUDGETS[ended]
     if run["evidence"]["op"] == RUN or judged["verdict"] == "true":
         return f"its run ended as {run['code']}"
     failing, holding = list(decisive(judged)), _holding(judged)

@@ -41,7 +41,7 @@ LARGER_LIMITS: dict[str, tuple[float, str]] = {
         360,
         "many simulated years",
     ),
-    "sandbox/attacks/test_scenarios.py::test_no_agent_gets_through_the_gateway_stays_or_touches_its_score": (
+    "extras/attacks/tests/test_scenarios.py::test_no_agent_gets_through_the_gateway_stays_or_touches_its_score": (
         360,
         "every scenario in a box of its own",
     ),

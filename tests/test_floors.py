@@ -324,7 +324,7 @@ def test_imported_packages_are_declared() -> None:
     lines = [*project["dependencies"], *(line for group in project["optional-dependencies"].values() for line in group)]
     for folder in EXTRAS.values():
         extra = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-        lines += [line for group in extra["optional-dependencies"].values() for line in group]
+        lines += [line for group in extra.get("optional-dependencies", {}).values() for line in group]
     declared = {re.split(r"[<>=!~\[; ]", line, maxsplit=1)[0] for line in lines}
     carriers = packages_distributions()
     for item in imports():

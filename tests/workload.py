@@ -18,8 +18,8 @@ from collections.abc import Callable, Sequence
 
 PLAYS_IN_A_UNIT = 10
 """So many plays are one unit, which is about a second of a processor of the year 2024."""
-SECONDS_BETWEEN_PLAYS = 8.0
-"""Of a worker's processor time; a play is less than a tenth of a second, so one percent of the run."""
+SECONDS_BETWEEN_PLAYS = 20.0
+"""Of a worker's processor time; a play is less than a tenth of a second, so half a percent of the run."""
 ROWS = 1500
 
 

@@ -77,8 +77,9 @@ def wrong_verdict(admitted: Draft, prover: StateProver) -> WrongVerdict | None:
         results.append(proved)
     if not results or results[0].verdict is not Verdict.TRUE:
         return None
-    for mutant in draft.provenance.get("mutants", ()):
-        if prover.mutated(draft.task, results[0], mutant).verdict is Verdict.TRUE:
+    mutants = draft.provenance.get("mutants", ())
+    for mutant, evidence in zip(mutants, prover.mutated(draft.task, results[0], mutants), strict=True):
+        if evidence.verdict is Verdict.TRUE:
             answer = mutant.get("answer", solutions[0]["answer"])
             state = prover.end_state(draft.task, results[0], mutant)
             return WrongVerdict("mutant", solutions[0]["calls"], answer, state, verdict=True)

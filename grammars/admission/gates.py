@@ -2,10 +2,12 @@
 
     1. The document is valid; every tool that it names exists on the pinned servers; it lists 12 to 18 tools, and needs
        as many of them as its category says.
-    2. The null agent, which makes no call and gives no answer, gets *false*.
+    2. The null agent, which makes no call and gives no answer, gets *false*, though every frame holds: two worlds of
+       the task are equal.
     3. Every reference solution gets *true* within max_steps, meets no error that is not scheduled, and in a
-       recovery task at least one that is. Reading the state that it leaves takes at most a quarter of the budget for
-       reading a state (`verifiers.budget`), so that an agent that does more than it must is not cut off.
+       recovery task at least one that is. The first one still gets *true* where harmless calls follow it. Reading the
+       state that it leaves takes at most a quarter of the budget for reading a state (`verifiers.budget`), so that an
+       agent that does more than it must is not cut off.
     4. Every mutant gets *false*: a correct final state with one thing changed, or a wrong answer. The template has
        some, and each conjunct of the predicate gives one. So does all damage: of each sort of thing in the state one
        changed, one taken away, one made twice. Typical mistakes of agents are tried too; the share of all these that
@@ -25,7 +27,7 @@ value of the task; the evidence quotes everything and is as secret as the task.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -37,7 +39,7 @@ from grammars.language.checks import FEWEST_NEEDED, MOST_NEEDED
 from grammars.language.grammar import FEWEST_MUTANTS, Draft
 from vault.errors import kind_of
 from vault.task.document import Task
-from verifiers.language.verdict import Verdict
+from verifiers.language.verdict import Evidence, Verdict
 
 NAMES = {
     1: "validates",
@@ -195,6 +197,8 @@ class _Case:
     def null_agent(self) -> Gate:
         proved = self.prover.prove(self.draft.task, [], None)
         self.evidence["null"] = proved.evidence.as_json()
+        if changed := [frame.op for frame in _frames(proved.evidence) if frame.verdict is not Verdict.TRUE]:
+            return self._gate(2, ok=False, detail=f"two worlds of it differ: {changed[0]} fails where nothing is done")
         return self._gate(2, proved.verdict is Verdict.FALSE, f"doing nothing gets {proved.verdict.value}")
 
     def solutions(self) -> Gate:
@@ -213,8 +217,19 @@ class _Case:
                 recorded[solution["name"]]["failure"] = failure.as_json()
                 why = f": {where}" if (where := failure.where()) else ""
                 troubles.append(f"solutions.{solution['name']}: {trouble}{why}")
+        if not troubles and self.around:
+            troubles += self._harm_of_the_harmless()
         self.evidence["solutions"] = recorded
         return self._gate(3, not troubles, "; ".join(troubles) or f"{len(recorded)} pass within max_steps")
+
+    def _harm_of_the_harmless(self) -> Iterator[str]:
+        """Play the first solution with harmless calls after it; an honest agent may make them."""
+        first = self.draft.provenance["solutions"][0]
+        if more := self.prover.harmless_calls(self.draft.task, first["calls"]):
+            proved = self.prover.prove(self.draft.task, [*first["calls"], *more], first["answer"])
+            self.evidence["harmless"] = {"evidence": proved.evidence.as_json(), "log": list(proved.log)}
+            if proved.verdict is not Verdict.TRUE:
+                yield f"solutions.{first['name']}: it gets {proved.verdict.value} once harmless calls follow it"
 
     def _solution_trouble(self, calls: Sequence[Mapping[str, Any]], proved: ExecutionResult) -> str | None:
         if proved.verdict is not Verdict.TRUE:
@@ -235,8 +250,8 @@ class _Case:
         mutants = self.draft.provenance["mutants"]
         if self.proved[0].verdict is not Verdict.TRUE:
             return self._gate(4, ok=False, detail="the first solution fails: no final state to mutate")
-        for mutant in mutants:
-            evidence = self.prover.mutated(self.draft.task, self.proved[0], mutant)
+        found = self.prover.mutated(self.draft.task, self.proved[0], mutants)
+        for mutant, evidence in zip(mutants, found, strict=True):
             recorded[mutant["name"]] = evidence.as_json()
             if evidence.verdict is not Verdict.FALSE:
                 survivors.append(f"mutants.{mutant['name']} gets {evidence.verdict.value}")
@@ -280,3 +295,8 @@ class _Case:
     @staticmethod
     def _gate(number: int, ok: bool, detail: str) -> Gate:  # noqa: FBT001 - the verdict of the gate
         return Gate(number, NAMES[number], ok, detail)
+
+
+def _frames(evidence: Evidence) -> Iterator[Evidence]:
+    """List the frames of a verdict, one for each server of the world."""
+    return (child for child in evidence.children if child.op.endswith(".unchanged"))

@@ -79,8 +79,16 @@ class Prover(Protocol):
         """Make the calls (`{"tool", "arguments"}`) in a world with its data, freeze it, and evaluate the predicate."""
         ...
 
-    def mutated(self, document: Mapping[str, Any], proved: ExecutionResult, mutant: Mapping[str, Any]) -> Evidence:
-        """Apply one of the template's mutants to a final state or an answer, and evaluate the predicate again."""
+    def harmless_calls(
+        self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]
+    ) -> Sequence[Mapping[str, Any]]:
+        """List calls that may follow a solution and change nothing: reads, refused writes, what is made and undone."""
+        ...
+
+    def mutated(
+        self, document: Mapping[str, Any], proved: ExecutionResult, mutants: Sequence[Mapping[str, Any]]
+    ) -> Sequence[Evidence]:
+        """Apply each of the template's mutants to a final state or an answer, and evaluate the predicate again."""
         ...
 
     def mutant_results(self, document: Mapping[str, Any], proved: ExecutionResult) -> Sequence[MutationResult]:

@@ -134,8 +134,7 @@ def _errors(operation: dict[str, Any], method: str, path: str) -> Iterator[str]:
         yield from ("malformed", "too-large", "unsupported-media-type")
     if "path" in parameters.values():
         yield "not-found"
-    if parameters or "requestBody" in operation:
-        yield "invalid"
+    yield "invalid"
     yield from MORE.get((method, path), ())
     yield "rate"
 

@@ -20,6 +20,7 @@ from quarterturn.launcher import (
     backends,
     github_openapi,
     images,
+    line_counts,
     locks,
     machine,
     node,
@@ -120,7 +121,7 @@ def bench(arguments: Sequence[str]) -> int:
 def check(arguments: Sequence[str]) -> int:
     """Lint, types and the quick tests; all of them run, and the answer is no if one of them says so.
 
-    Notes on the structure, and on the wording of changed lines, come last and change nothing.
+    Notes on sizes, on the structure, and on the wording of changed lines, come last and change nothing.
     """
     _nothing_after("check", arguments)
     installer = prepare(tests=True)
@@ -138,7 +139,7 @@ def check(arguments: Sequence[str]) -> int:
             if status:
                 failed.insert(0, name)
                 complain(f"{name} failed:\n{output}")
-    for line in (*structure.report(ROOT), *wording.report(ROOT)):
+    for line in (*line_counts.report(ROOT), *structure.report(ROOT), *wording.report(ROOT)):
         say(f"note: {line}")
     say(f"check: {', '.join(failed)} failed" if failed else "check: all is well")
     return NO if failed else 0

@@ -172,6 +172,7 @@ def release(folder: Path, report: AuditReport) -> PublicRecords:
 
     Raises:
         Refused: the audit's answer is no, or it has doubts that nobody accepted.
+        Malformed: it holds a task of another form.
     """
     if not report.ok:
         failed = report.failed
@@ -180,9 +181,6 @@ def release(folder: Path, report: AuditReport) -> PublicRecords:
     try:
         bundle = Bundle.read(folder)
         tasks, runs = list(_tasks(bundle)), list(_runs(bundle))
-    except KeyError as error:
-        what = f"holds a task of another form, without {error.args[0]}: nothing is made of it"
-        raise Malformed(f"{folder} {what}; ask whoever published it") from None
     except VaultError as error:
         raise Refused(f"{folder} changed while it was read; try again: {error}") from None
     manifest = bundle.manifest
@@ -204,7 +202,11 @@ def _tasks(bundle: Bundle) -> Iterator[PublicTask]:
     for name, status in statuses:
         for _, data, _ in bundle.lines(name) if name in bundle.manifest["files"] else ():
             _, _, opened = next(openings)
-            task = Task.trusted(data)
+            try:
+                task = Task.trusted(data)
+            except KeyError as error:
+                what = f"holds a task of another form, without {error.args[0]}: nothing is made of it"
+                raise Malformed(f"{bundle.folder} {what}; ask whoever published it") from None
             salts = (opened["commitment"], opened["salt"], opened.get("variant_key"))
             yield PublicTask(task, status, opened["provenance"], *salts)
 

@@ -20,9 +20,10 @@ from sandbox.endpoint.signature import Sender
 from sandbox.isolation import machine_lock
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.results.failure import AGENT_CRASHED
-from sandbox.results.outcome import TaskRun
+from sandbox.results.outcome import BUDGETS, TaskRun
 from sandbox.results.score import Result, Score, score
 from sandbox.runs.run import Terms, run_set
+from sandbox.runs.run_environment import warm
 from sandbox.runs.submission import Submission
 from vault.task.document import Task
 
@@ -76,6 +77,7 @@ def prepare(chosen: RunRequest) -> tuple[Submission, Box]:
         Unavailable: the box cannot be had.
     """
     own = chosen.run_class(private=False)
+    warm()
     return chosen.submission(lambda: choose_box(chosen.named_box or "auto", run_class=own))
 
 
@@ -117,7 +119,7 @@ def never_asked_reason(runs: Sequence[TaskRun], *, hosted: bool = False) -> str 
     if hosted or run is None or not run.never_asked:
         return None
     printed = run.output.split("\n")
-    ended = {"agent-not-started": "it could not be started", "time-exceeded": "its time ran out"}.get(run.code)
+    ended = {"agent-not-started": "it could not be started", **BUDGETS}.get(run.code)
     how = ended or (f"it ended with status {run.exit_code}" if run.exit_code is not None else "it ended")
     last = next((line.strip() for line in reversed(printed) if line.strip()), None)
     words = f"; the last line that it printed: {last[:LONGEST]}" if last else "; it printed nothing"

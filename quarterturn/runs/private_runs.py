@@ -26,6 +26,7 @@ from sandbox.results.outcome import TaskRun
 from sandbox.results.score import Result
 from sandbox.runs.claims import has_claims
 from sandbox.runs.run import Terms, run_set
+from sandbox.runs.run_environment import warm
 from sandbox.runs.store import ENDED, RunRecord, Runs
 from sandbox.runs.submission import Submission
 from vault.errors import Unavailable, kind_of
@@ -214,6 +215,7 @@ class PrivateRuns:
             AgentCrashed: the agent never asked for a public task, or the endpoint did not take it; no run was opened.
         """
         self._official.require_live()
+        warm()
         judge = self._official.require_judge()
         own = chosen.run_class(private=True, judged=judge is not None)
         if hold.resume is not None and not hold.again:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from functools import lru_cache
 
 from grammars.draw.variants import base
 from grammars.language.grammar import Draft, Grammar
 from rotation.month.draw import drafts
-from rotation.month.sets import SetSpec, Stratum, TraitQuota
+from rotation.month.sets import SetSpec
 from rotation.month.trait_quotas import demands
 
 SEED = hashlib.sha256(b"quarterturn/dev/v1").digest()
@@ -27,22 +26,14 @@ def draw(grammars: Mapping[str, Grammar], spec: SetSpec) -> list[Draft]:
         Exhausted: a grammar has too few skeletons.
     """
     spec.require_dev_grammars(grammars)
-    by_server = tuple(grammars[server] for server in spec.dev_servers)
-    return list(_drawn(by_server, tuple(sorted(spec.dev.items())), spec.trait_quotas))
-
-
-@lru_cache(maxsize=16)
-def _drawn(
-    grammars: tuple[Grammar, ...], mix: tuple[tuple[Stratum, int], ...], quotas: tuple[TraitQuota, ...]
-) -> tuple[Draft, ...]:
-    by_server = {grammar.server: grammar for grammar in grammars}
-    demanded = demands(quotas, by_server, SEED)
+    by_server = {server: grammars[server] for server in spec.dev_servers}
+    demanded = demands(spec.trait_quotas, by_server, SEED)
     chosen: list[Draft] = []
     used: set[str] = set()
-    for stratum, count in mix:
-        stream = drafts(by_server, stratum, SEED, exclude=lambda: used, mix=dict(mix), demands=demanded)
+    for stratum, count in sorted(spec.dev.items()):
+        stream = drafts(by_server, stratum, SEED, exclude=lambda: used, mix=spec.dev, demands=demanded)
         for _ in range(count):
             draft = base(next(stream))
             used.add(draft.skeleton)
             chosen.append(draft)
-    return tuple(chosen)
+    return chosen

@@ -10,15 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from sandbox.attacks.controls.positive_controls import controls
 from sandbox.attacks.harness import isolated_attempts
 from sandbox.attacks.harness.attempt import Attempt, Outcome, Spec, catalogue
 from sandbox.attacks.harness.catalogue import APART, HOGS, ROWS, SENTRY
 from sandbox.attacks.harness.probing import answering, endings, has_sentry, limits, program
 from sandbox.boxes.box import Box, ExitFacts
 from sandbox.errors import Lost
-
-__all__ = ["ATTEMPTS", "controls", "run"]
 
 MAX_QUOTED_CHARACTERS = 300  # of the last line that a program printed
 

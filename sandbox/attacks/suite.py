@@ -1,4 +1,4 @@
-"""Whole attack suite: its parts in one catalogue, and the short and the full run.
+"""Self-check before a run, and how parts of the attack suite are run.
 
 A suite that did not run to its end proves nothing and is an error, never a pass; whatever else can be tried is tried
 first, so that one lost part does not discard the others.
@@ -6,20 +6,18 @@ first, so that one lost part does not discard the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
-from sandbox.attacks import compromised_world, cross_run, hostile_states, inside_suite, scenarios
+from sandbox.attacks import inside_suite
 from sandbox.attacks.harness.attempt import Attempt, Spec, SuitePart
 from sandbox.boxes.box import Box
 from sandbox.errors import Lost
 
-PARTS: tuple[SuitePart, ...] = (inside_suite, scenarios, compromised_world, cross_run, hostile_states)
-
-
-def attempts() -> Mapping[str, Spec]:
-    """Give every attempt of every part by its name."""
-    return {name: spec for part in PARTS for name, spec in part.ATTEMPTS.items()}
+Part = TypeVar("Part", bound=SuitePart)
+SHORT: tuple[SuitePart, ...] = (inside_suite,)
+"""Parts with attempts of the short form; the extra `attacks` has the others."""
 
 
 def selfcheck(box: Box) -> list[Attempt]:
@@ -29,42 +27,40 @@ def selfcheck(box: Box) -> list[Attempt]:
         Lost: it did not run to its end, or did not reach its own relay.
         Unavailable: the box cannot be had.
     """
-    return _run(box, lambda spec: spec.short, controls=False, done=lambda _: None)
+    return make(SHORT, box, lambda spec: spec.short)
 
 
-def attack(
+def make(
+    parts: Sequence[Part],
     box: Box,
+    wanted: Callable[[Spec], bool],
     *,
-    controls: bool = False,
-    groups: Collection[str] | None = None,
+    succeeded: Callable[[Part, Collection[str]], Mapping[str, bool]] = lambda *_: {},
     done: Callable[[Attempt], None] = lambda _: None,
 ) -> list[Attempt]:
-    """Run everything, or some groups; `done` is told of each attempt as it ends.
+    """Make attempts, part by part.
 
     Args:
+        parts: the parts.
         box: where.
-        controls: whether the same attempts are made once more without the control that stops them.
-        groups: which groups; all of them by default.
-        done: called with each attempt.
+        wanted: says of an attempt whether it is made.
+        succeeded: says of a part's attempts, before they are made, which succeed without their control.
+        done: called with each attempt as it ends.
 
     Raises:
-        Lost: it did not run to its end, or did not reach its own relay; `done` was told of all that was made.
+        Lost: one did not run to its end, or did not reach its own relay; `done` was told of all that was made.
         Unavailable: the box cannot be had.
     """
-    return _run(box, lambda spec: groups is None or spec.group in groups, controls=controls, done=done)
-
-
-def _run(box: Box, wanted: Callable[[Spec], bool], *, controls: bool, done: Callable[[Attempt], None]) -> list[Attempt]:
     made: list[Attempt] = []
     lost: list[str] = []
-    for part in PARTS:
+    for part in parts:
         names = [name for name, spec in part.ATTEMPTS.items() if wanted(spec)]
         if not names:
             continue
-        succeeded = part.controls(box, names) if controls else {}
+        proved = succeeded(part, names)
         try:
             for attempt in part.run(box, names):
-                made.append(replace(attempt, control_succeeded=succeeded.get(attempt.name)))
+                made.append(replace(attempt, control_succeeded=proved.get(attempt.name)))
                 done(made[-1])
         except Lost as error:
             lost.append(str(error))

@@ -106,6 +106,7 @@ class App:
             headers = {"Connection": "close"} if len(body) > MAX_READ else None  # its rest is still to come
             # the transport's 400 is for what has no id: clients before MCP 2.0 would never answer the call that has one
             return JSONResponse(refusal, 400 if refusal["id"] is None else 200, headers=headers)
+        self._session.speak()
         await self._manager.handle_request(scope, _replay(body, receive), send)
         return None
 

@@ -80,9 +80,12 @@ async def _serve(session: AgentSession, front: Front | None, listener: socket.so
 async def _play(session: AgentSession, upstream: WorldServers) -> None:
     """Play the script through the session, as an agent would.
 
-    Every server is up before the first call, so that one which does not come up is not taken for one that a call broke.
+    Every server that is called is up before the first call, so that one which does not come up is not taken for one
+    that a call broke. A script without calls wakes all.
     """
-    script = session.spec.script or () if await upstream.wake() else ()
+    script = session.spec.script or ()
+    called = {call.tool.partition(".")[0] for call in script} & set(session.spec.servers)
+    script = script if await upstream.wake(called or session.spec.servers) else ()
     for call in script:
         await session.call(wire_name(call.tool), call.arguments)
     if session.spec.script_answer is not None:

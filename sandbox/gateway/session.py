@@ -57,6 +57,10 @@ class ToolReply:
 class Servers(Protocol):
     """Protocol of what carries calls to the servers of the world; a lost server answers with an error."""
 
+    def expect(self, server: str) -> None:
+        """Have a server started ahead of the calls to it, and don't wait for it."""
+        ...
+
     async def call(self, server: str, tool: str, arguments: Mapping[str, Any], seconds: float) -> ToolReply:
         """Call a tool and wait at most `seconds`."""
         ...
@@ -99,6 +103,11 @@ class AgentSession:
             if self.ended is None:
                 self._emit({"asked": True})
             self._deadline = self._clock() + self.spec.wall
+
+    def speak(self) -> None:
+        """Have the task's own server come up, at the first word of MCP: calls to it are about to come."""
+        if self.spec.server:
+            self._servers.expect(self.spec.server)
 
     def left(self) -> float:
         """Give the seconds that are left of the wall clock; the session ends where there are none."""

@@ -27,6 +27,7 @@ class GatewaySpec:
         tools: the listed tools as the agent sees them: `{"name", "description", "inputSchema"}` with names as on the
             wire; `listing` makes them from a document's names.
         servers: the servers that run in the world, in the order of their channels.
+        server: the server that the task is about, which comes up when the agent begins to speak MCP; empty for none.
         max_steps: how many tool calls are allowed, unlisted ones too.
         faults: the scheduled errors as in the document: `{"tool": "server.tool", "call": 1, "error": "text"}`.
         wall: seconds that the session may last after its first request.
@@ -49,6 +50,7 @@ class GatewaySpec:
     script: Sequence[ToolCall] | None = field(default=None, repr=False)
     script_answer: str | None = field(default=None, repr=False)
     model: Mapping[str, Any] | None = None
+    server: str = ""
 
     def to_bytes(self) -> bytes:
         """Write it as JSON."""

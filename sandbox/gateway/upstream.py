@@ -2,17 +2,18 @@
 
 One client session a server, through the official package and with the handshake that every server answers. Each is
 opened by the first call to its server, which is when the world starts that server: most of a task's servers are
-distractors, and a server that is never called costs nothing. What a server writes is capped: by line, by the values in
-it, and by how many lines wait; beyond that its output counts as ended. A server that does not come up or dies is an
-error to the caller and an entry `{"lost": name}` in the log, one that does not come up or answer in time an error and
-an entry `{"late": name}`; never is it an exception.
+distractors, and a server that is never called costs nothing. The server that the task is about is opened when the agent
+begins to speak MCP, so that an agent which thinks before it calls does not wait for it. What a server writes is capped:
+by line, by the values in it, and by how many lines wait; beyond that its output counts as ended. A server that does not
+come up or dies is an error to the caller and an entry `{"lost": name}` in the log, one that does not come up or answer
+in time an error and an entry `{"late": name}`; never is it an exception.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
@@ -72,14 +73,20 @@ class WorldServers:
                     line.close()
                 writer.close()
 
-    async def wake(self) -> bool:
-        """Open every session before any call asks for it, and say whether all came up."""
-        for line in self._lines.values():
+    def expect(self, server: str) -> None:
+        """Open a session before any call asks for it, and don't wait for it; see `sandbox.gateway.session.Servers`."""
+        if line := self._lines.get(server):
+            line.wanted.set()
+
+    async def wake(self, servers: Collection[str]) -> bool:
+        """Open the sessions of these servers before any call asks for them, and say whether all came up."""
+        lines = {name: self._lines[name] for name in servers}
+        for line in lines.values():
             line.wanted.set()
         with anyio.move_on_after(self._call_seconds):
-            for line in self._lines.values():
+            for line in lines.values():
                 await line.settled.wait()
-        for name, line in self._lines.items():
+        for name, line in lines.items():
             if line.client is None:
                 self._tell("lost" if line.settled.is_set() else "late", name)
         return not self._told

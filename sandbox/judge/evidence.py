@@ -5,6 +5,7 @@ evidence tree together from the predicate that it knows, and works out `all`, `a
 
     {"probes": [["true" | "false" | "unknown", what was found, whether the probe broke], ...],
      "spent": share, "unreadable": whether a reader could make nothing of a namespace's state}
+    {"cases": [[a line for each probe, as above], ...]}
     {"mutants": [[name, "broken" | "mistake" | "damage" | "wide", verdict], ...]}
 
 The judge of a server's own predicates says as much of these alone; "unknown" is a probe that gave no value:
@@ -15,7 +16,7 @@ The judge of a server's own predicates says as much of these alone; "unknown" is
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,13 +68,27 @@ def parsed(data: bytes, predicate: Predicate) -> CaseReply:
         Malformed: it is not as a judge says it.
     """
     document = _document(data, {"probes", "spent", "unreadable"})
-    lines, spent = _list(document, "probes", sum(1 for _ in probes(predicate))), document["spent"]
+    spent = document["spent"]
     if type(spent) not in {int, float} or not 0 <= spent <= 1 or not isinstance(document["unreadable"], bool):
         raise Malformed("a judge reports a reading in an unknown form")
-    for line in lines:
+    return CaseReply(_evidence(document["probes"], predicate), float(spent), document["unreadable"])
+
+
+def parsed_cases(data: bytes, predicate: Predicate, number: int) -> list[Evidence]:
+    """Put the evidence trees of so many cases together from a judge's reply.
+
+    Raises:
+        Malformed: it is not as a judge says it.
+    """
+    return [_evidence(lines, predicate) for lines in _list(_document(data, {"cases"})["cases"], number)]
+
+
+def _evidence(lines: object, predicate: Predicate) -> Evidence:
+    probe_lines = _list(lines, sum(1 for _ in probes(predicate)))
+    for line in probe_lines:
         if not _fits(line, (str, str, bool)) or line[0] not in VERDICTS or len(line[1]) > MAX_FOUND:
             raise Malformed("a judge reports a probe in an unknown form")
-    return CaseReply(_put_together(predicate, iter(lines)), float(spent), document["unreadable"])
+    return _put_together(predicate, iter(probe_lines))
 
 
 def parsed_mutants(data: bytes) -> list[tuple[str, str, Verdict]]:
@@ -82,7 +97,7 @@ def parsed_mutants(data: bytes) -> list[tuple[str, str, Verdict]]:
     Raises:
         Malformed: it is not as a judge says it.
     """
-    lines = _list(_document(data, {"mutants"}), "mutants", None)
+    lines = _list(_document(data, {"mutants"})["mutants"], None)
     for line in lines:
         if not _fits(line, (str, str, str)) or line[1] not in KINDS or line[2] not in VERDICTS:
             raise Malformed("a judge reports a mutant in an unknown form")
@@ -95,7 +110,7 @@ def parsed_own(data: bytes, number: int) -> list[list[str]]:
     Raises:
         Malformed: it is not as that judge says it.
     """
-    lines = _list(_document(data, {"own"}), "own", number)
+    lines = _list(_document(data, {"own"})["own"], number)
     for line in lines:
         if not _fits(line, (str, str)) or line[0] not in VERDICTS or len(line[1]) > MAX_FOUND:
             raise Malformed("a judge reports an own predicate in an unknown form")
@@ -160,8 +175,7 @@ def _document(data: bytes, names: Collection[str]) -> dict[str, Any]:
     return document
 
 
-def _list(document: Mapping[str, Any], name: str, number: int | None) -> list[Any]:
-    lines = document[name]
+def _list(lines: object, number: int | None) -> list[Any]:
     if not isinstance(lines, list) or number not in (None, len(lines)):
         raise Malformed("a judge's reply has no known form")
     return lines

@@ -5,9 +5,11 @@ is decoded as `verifiers.normal_form` writes it, or refused.
 
 Operations, each with the parts of a reading (`sandbox.judge.reader`):
 
-    judge    the verdict on its one case; with the parts of a second reading, that of the untouched seed
-    mutants  the verdict on each of its cases; with readings of the untouched seed and of what a solution left, also on
-             every damage of the latter
+    judge    the verdict on its first case; a second case is the state as the agent found it, and so is the one case of
+             a second reading, which is asked for where a probe broke
+    cases    the evidence on each of its cases, with an answer for each; one case more is the state as it was found
+    mutants  the verdict on each of its cases but the last two, which are what a solution left and what it found; where
+             the predicate compares with the latter, also on every damage of the former
     compare  the difference between its one case and that of a second reading, for people
 
 Two more are asked of other children:
@@ -47,8 +49,9 @@ def judge(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     """Judge one case."""
     namespaces.learn(header["namespaces"])
     predicate, readings = predicates.parse(header["predicate"]), _readings(header, parts)
-    states, *seeds = [reading.states(reading.cases[0]) for reading in readings]
-    own_results = [reading.own_results(reading.cases[0], predicate) for reading in readings]
+    cases = [(reading, case) for reading in readings for case in reading.cases]
+    states, *seeds = [reading.states(case) for reading, case in cases]
+    own_results = [reading.own_results(case, predicate) for reading, case in cases]
     seed = seeds[0] if seeds else None
     budget = ReadingBudget(MAX_JUDGED, what="judging")
     tree = evaluate(
@@ -57,6 +60,19 @@ def judge(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     unreadable = any(state.unreadable for state in states.values())
     reply_part = evidence.written(probes=evidence.leaves(tree), spent=_spent(states, budget), unreadable=unreadable)
     return message.answer("done", part=reply_part)
+
+
+def cases(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
+    """Give the evidence on every case."""
+    namespaces.learn(header["namespaces"])
+    predicate, (reading,) = predicates.parse(header["predicate"]), _readings(header, parts)
+    answers = header["answers"]
+    before = reading.states(reading.cases[-1]) if len(reading.cases) > len(answers) else None
+    trees = []
+    for case, answer, said in zip(reading.cases[: len(answers)], answers, header["replies"], strict=True):
+        own_results = [reading.own_results(case, predicate)]
+        trees.append(evaluate(predicate, reading.states(case), answer, before, said, own_results=own_results))
+    return message.answer("done", part=evidence.written(cases=[evidence.leaves(tree) for tree in trees]))
 
 
 def _spent(states: Mapping[str, NormalState], judging: ReadingBudget) -> float:
@@ -68,18 +84,19 @@ def _spent(states: Mapping[str, NormalState], judging: ReadingBudget) -> float:
 def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     """Judge every case."""
     namespaces.learn(header["namespaces"])
-    predicate, (reading, *others) = predicates.parse(header["predicate"]), _readings(header, parts)
-    before, after = [other.states(other.cases[0]) for other in others] or ({}, {})
-    lines = []
-    for case in reading.cases:
+    predicate, (reading,) = predicates.parse(header["predicate"]), _readings(header, parts)
+    *cases, left, found = reading.cases
+    before = reading.states(found) if predicates.needs_baseline(predicate) else None
+    after, lines = reading.states(left), []
+    for case in cases:
         same = case["answer"] is None
         answer, replies = (header["answer"], header["replies"]) if same else (case["answer"], None)
         own_results = [reading.own_results(case, predicate)]
-        tree = evaluate(predicate, reading.states(case), answer, before or None, replies, own_results=own_results)
+        tree = evaluate(predicate, reading.states(case), answer, before, replies, own_results=own_results)
         lines.append([evidence.plain(case["name"]), case["kind"], tree.verdict.value])
-    for name in sorted(before):
+    for name in sorted(before or ()):
         excepted = _excepted(predicate, name)
-        for change, damaged in damages(name, before[name], after[name]):
+        for change, damaged in damages(name, before[name], after[name]) if before else ():
             kind = "wide" if is_let_through_on_purpose(change, excepted) else "damage"
             tree = evaluate(predicate, {**after, name: damaged}, header["answer"], before, header["replies"])
             lines.append([evidence.plain(f"{name}: {described(change)}"), kind, tree.verdict.value])
@@ -163,7 +180,7 @@ def _readings(header: Mapping[str, Any], parts: Sequence[bytes]) -> list[_Readin
     ]
 
 
-OPERATIONS = {"judge": judge, "mutants": mutants, "compare": compare, "own": own, "said": said}
+OPERATIONS = {"judge": judge, "cases": cases, "mutants": mutants, "compare": compare, "own": own, "said": said}
 
 
 def _prepare() -> None:

@@ -18,6 +18,7 @@ from sandbox.shared_lock import SharedLock
 from sandbox.world.frozen import FrozenState
 from verifiers.language import predicate as predicates
 from verifiers.language.predicate import Predicate, Probe
+from verifiers.language.verdict import Evidence
 from verifiers.predicates import namespaces
 from verifiers.predicates.own_predicates import BROKE, OwnResult
 
@@ -108,7 +109,8 @@ class JudgeRequests:
         self,
         question: Question,
         state: FrozenState,
-        *more: bytes,
+        before: FrozenState | None = None,
+        *,
         do: str = "read",
         looked_at: Sequence[str] | None = None,
         **header: Any,
@@ -116,14 +118,27 @@ class JudgeRequests:
         """Have what a predicate looks at read, and its own predicates of added servers decided; see `reader`.
 
         Where other namespaces are to be read, for people, nothing is decided.
+
+        Args:
+            question: what is asked.
+            state: the state that was left.
+            before: the state that its agent found, where the predicate compares with it.
+            do: the reader's operation.
+            looked_at: the namespaces to read in place of those that the predicate looks at.
+            header: what else the reader is told.
         """
         names = question.looked_at if looked_at is None else list(looked_at)
         roots = {name: question.roots[name] for name in names} if do == "read" else dict(question.roots)
         request = {**_places(question, state, roots), "do": do, "looked_at": names, **header}
-        reading = Reading(names, self._read(request, (*_bytes(state, roots), *more), 1 + len(names)))
+        parts = _bytes(state, roots)
+        if before is not None:
+            request["dumps_before"] = [name for name in before.dumps if name in roots]
+            parts += _bytes(before, roots)
+        reading = Reading(names, self._read(request, parts, 1 + len(names)))
         if looked_at is not None:
             return reading
-        return replace(reading, own=self.own_results(question, reading, MAX_FORMS if do == "mutants" else 1))
+        most = MAX_FORMS if do != "read" else 1 if before is None else 2
+        return replace(reading, own=self.own_results(question, reading, most))
 
     def document(self, question: Question, state: FrozenState, changes: Sequence[Any]) -> bytes:
         """Have what a predicate looks at written down as a document after some changes; see `reader`."""
@@ -166,10 +181,24 @@ class JudgeRequests:
             return None
 
     def judge(self, question: Question, answer: str | None, *readings: Reading) -> replies.CaseReply:
-        """Have a reading judged, with that of the state as the agent found it as a second one."""
+        """Have a reading judged; a second one is that of the untouched state, which tells who broke a probe."""
         asked = {"predicate": question.document, "answer": answer, "replies": question.replies}
         header = {"do": "judge", "namespaces": question.namespaces, **asked}
         return self.judged(header, readings, lambda part: replies.parsed(part, question.predicate))
+
+    def cases(
+        self,
+        question: Question,
+        answered: Sequence[tuple[str | None, Mapping[str, str | None] | None]],
+        reading: Reading,
+    ) -> list[Evidence]:
+        """Have every case of a reading judged, each with its answer and a model's replies about that."""
+        answers, replies_of = [answer for answer, _ in answered], [asked for _, asked in answered]
+        asked = {"predicate": question.document, "answers": answers, "replies": replies_of}
+        header = {"do": "cases", "namespaces": question.namespaces, **asked}
+        return self.judged(
+            header, [reading], lambda part: replies.parsed_cases(part, question.predicate, len(answered))
+        )
 
     def judged(self, header: Mapping[str, Any], readings: Sequence[Reading], parsed: Callable[[bytes], T]) -> T:
         """Ask a judge about readings of the same namespaces."""

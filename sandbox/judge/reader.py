@@ -9,8 +9,9 @@ Operations, each with the state's tar as its first part, and behind it what was 
     look      give the first bytes of one file (the self-check looks whether they are torn)
     document  is it a JSON object? (its part is what a backend's reader wrote)
     reach     which of networks and files no namespace keeps from readers here; it needs no state
-    read      give the normal form of each namespace that is asked for: a reading of one case
-    mutate    the same after the given changes
+    read      give the normal form of each namespace that is asked for: a reading of one case. Where the bytes of a
+              second state follow, the one that the agent found, that is another case; what is equal is read once
+    mutate    a reading of several cases, each after its own changes; likewise
     document_of  the state of these namespaces after the given changes, as `verifiers.formats.state_document` writes it
     mutants   a reading of every mutant of a solution's end state; only this one is told the predicate and the answer,
               and what it reads was not left by an agent (`sandbox.runs.prover`)
@@ -53,6 +54,7 @@ A_LOOK = 64
 """Bytes of a file that `look` gives."""
 
 _IN_REACH: list[str] = []
+_AS_IT_IS = Mutant("", "broken")
 
 
 def check(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:  # noqa: ARG001 - as the others
@@ -90,29 +92,30 @@ def reach(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:  # noqa: 
 
 def read(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     """Read what a predicate looks at."""
-    trees = _trees(header, header["dumps"], parts)
-    forms = _Forms(header["looked_at"])
-    return message.answer("done", "", *forms.reading([(Mutant("", "broken"), trees)]))
+    trees, before = _two_states(header, parts)
+    cases = [trees] if before is None else [trees, before]
+    return message.answer("done", "", *_Forms(header["looked_at"]).reading([(_AS_IT_IS, case) for case in cases]))
 
 
 def mutate(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
-    """Read it after some changes."""
-    trees = _changed(header, parts)
-    return message.answer("done", "", *_Forms(header["looked_at"]).reading([(Mutant("", "broken"), trees)]))
+    """Read it after the changes of each case."""
+    trees, before = _two_states(header, parts)
+    cases = [_changed(trees, changes) for changes in header["changes"]] + ([] if before is None else [before])
+    return message.answer("done", "", *_Forms(header["looked_at"]).reading([(_AS_IT_IS, case) for case in cases]))
 
 
 def document_of(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     """Give the files themselves, after some changes."""
-    trees = _changed(header, parts)
+    trees = _changed(_trees(header, header["dumps"], parts), header["changes"])
     looked_at = {name: trees[name] for name in header["looked_at"] if name in trees}
     return message.answer("done", part=json.dumps(state_document.document_of(looked_at)).encode())
 
 
 def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
-    """Read every mutant that can be made."""
-    split = 1 + len(header["dumps"])
-    after = _trees(header, header["dumps"], parts[:split])
-    before = _trees(header, header["dumps_before"], parts[split:])
+    """Read every mutant that can be made, and behind them the state itself and the one that it began as."""
+    after, before = _two_states(header, parts)
+    if before is None:
+        raise Malformed("mutants follow from two states")
     predicate = predicates.parse(header["predicate"])
     cases = []
     for mutant in mutants_of(predicate, before, after, header["answer"]):
@@ -123,6 +126,7 @@ def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
         except Malformed:
             continue
         cases.append((mutant, trees))
+    cases += [(_AS_IT_IS, after), (_AS_IT_IS, before)]
     return message.answer("done", "", *_Forms(header["looked_at"]).reading(cases))
 
 
@@ -182,6 +186,18 @@ def _trees(header: Mapping[str, Any], dumps: Sequence[str], parts: Sequence[byte
     return {name: _own(tree.below(root), header["files"].get(name)) for name, root in header["roots"].items()} | dumped
 
 
+def _two_states(
+    header: Mapping[str, Any], parts: Sequence[bytes]
+) -> tuple[dict[str, FileTree], dict[str, FileTree] | None]:
+    """Cut the state that was left, and the one that its agent found where it is given; an equal tree is one."""
+    split = 1 + len(header["dumps"])
+    after = _trees(header, header["dumps"], parts[:split])
+    if "dumps_before" not in header:
+        return after, None
+    before = _trees(header, header["dumps_before"], parts[split:])
+    return after, {name: after[name] if after.get(name) == tree else tree for name, tree in before.items()}
+
+
 def _own(tree: FileTree, file: tuple[str, str] | None) -> FileTree:
     """Put a kind's one file under the kind's name, where the server has another; nothing else may have that name.
 
@@ -199,12 +215,12 @@ def _is_of(file: str, path: str) -> bool:
     return path == file or path.startswith(f"{file}-")
 
 
-def _changed(header: Mapping[str, Any], parts: Sequence[bytes]) -> dict[str, FileTree]:
-    """Cut the state, and make the given changes."""
-    trees = _trees(header, header["dumps"], parts)
-    for server, change in header["changes"]:
-        trees[server] = mutated(server, trees.get(server, FileTree({})), change)
-    return trees
+def _changed(trees: Mapping[str, FileTree], changes: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, FileTree]:
+    """Make some changes to a state; the one that was given stays as it is."""
+    changed = dict(trees)
+    for server, change in changes:
+        changed[server] = mutated(server, changed.get(server, FileTree({})), change)
+    return changed
 
 
 def _guarded(operation: Any) -> Any:
@@ -236,7 +252,7 @@ def _prepare() -> None:
     roots = {name: name for name in servers}
     places = {"roots": roots, "files": {}, "namespaces": {}, "dumps": []}
     OPERATIONS["read"]({**places, "looked_at": list(servers)}, [tar])
-    changes = [["filesystem", {"remove": "a"}]]
+    changes = [[["filesystem", {"remove": "a"}]]]
     OPERATIONS["mutate"]({**places, "looked_at": [], "changes": changes}, [tar])
     _IN_REACH[:] = sorted(prepare())
 

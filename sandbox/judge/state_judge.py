@@ -30,7 +30,7 @@ from sandbox.errors import Malformed, Unjudged
 from sandbox.isolation.forkserver import ForkServer
 from sandbox.judge import differences, said_values
 from sandbox.judge import evidence as replies
-from sandbox.judge.judge_requests import JudgeRequests, Question, Reading
+from sandbox.judge.judge_requests import JudgeRequests, Question
 from sandbox.judge.process import JUDGE, READER, JudgeFailed, Ready
 from sandbox.results.said import SaidChoices
 from sandbox.shared_lock import SharedLock
@@ -73,6 +73,21 @@ class Judgement:
         return self.evidence.verdict
 
 
+@dataclass(frozen=True, slots=True)
+class MutatedCase:
+    """One way in which a solution's end state is made wrong.
+
+    Attributes:
+        changes: what is changed (server, change).
+        answer: the answer that is judged.
+        replies: what a language model replied of each claim about it; None where none was asked.
+    """
+
+    changes: Sequence[tuple[str, Mapping[str, Any]]] = field(repr=False)
+    answer: str | None = field(repr=False)
+    replies: Mapping[str, str | None] | None = field(default=None, repr=False)
+
+
 def as_it_is(state: FrozenState) -> FrozenState:
     """Read nothing back."""
     return state
@@ -106,8 +121,6 @@ class StateJudge:
         answer: str | None,
         seed: Callable[[], FrozenState],
         read_back: Callable[[FrozenState], FrozenState] = as_it_is,
-        *,
-        before: Reading | None = None,
     ) -> Judgement:
         """Judge what was left.
 
@@ -117,18 +130,15 @@ class StateJudge:
             answer: what the agent said at the end.
             seed: gives the untouched state; only asked for where something broke, or the predicate compares with it.
             read_back: adds to a state what only its backends can read.
-            before: the reading of the untouched state, where the caller has it (`baseline`).
 
         Raises:
             Malformed: the state is none: no tar, or beyond the caps.
         """
         started, asking = time.monotonic(), self._asking()
         try:
-            reading = asking.reading(question, read_back(left))
-            if before is None and question.needs_baseline:
-                before = self.baseline(question, read_back(seed()))
-            readings = [reading] if before is None else [reading, before]
-            reply = asking.judge(question, answer, *readings)
+            before = read_back(seed()) if question.needs_baseline else None
+            reading = asking.reading(question, read_back(left), before)
+            reply = asking.judge(question, answer, reading)
             if reply.unreadable:
                 self._must_judge(question, read_back, seed)
             if reply.evidence.broken and before is None:
@@ -137,15 +147,6 @@ class StateJudge:
             self._must_judge(question, read_back, seed)
             reply = replies.CaseReply(replies.counted_against(question.predicate, WRECKED), 1.0, unreadable=True)
         return Judgement(reply.evidence, time.monotonic() - started, reply.spent, asking.again)
-
-    def baseline(self, question: Question, untouched: FrozenState) -> Reading:
-        """Read the untouched state, with which a predicate compares what was left.
-
-        Raises:
-            Malformed: the state is none.
-        """
-        with _ours():
-            return self._asking().reading(question, untouched)
 
     def check(self, left: FrozenState, seed: Callable[[], FrozenState]) -> None:
         """Make sure that a state is one.
@@ -197,21 +198,21 @@ class StateJudge:
         self,
         question: Question,
         left: FrozenState,
-        changes: Sequence[tuple[str, Mapping[str, Any]]],
-        answer: str | None,
-        before: Reading | None = None,
-    ) -> Evidence:
-        """Judge a solution's end state after some changes (server, change), with another answer or the same.
+        cases: Sequence[MutatedCase],
+        before: FrozenState | None = None,
+    ) -> list[Evidence]:
+        """Judge several wrong states made from a solution's end state, read by one process and judged by another.
 
-        A predicate that compares with the untouched state needs its reading (`baseline`).
+        A predicate that compares with the untouched state needs that too.
 
         Raises:
             Malformed: a change is none that its server knows, or what it names is not in the state.
         """
         asking = self._asking()
         with _ours():
-            reading = asking.reading(question, left, do="mutate", changes=list(changes))
-            return asking.judge(question, answer, reading, *([before] if before else [])).evidence
+            changes = [list(case.changes) for case in cases]
+            reading = asking.reading(question, left, before, do="mutate", changes=changes)
+            return asking.cases(question, [(case.answer, case.replies) for case in cases], reading)
 
     def document(
         self, question: Question, left: FrozenState, changes: Sequence[tuple[str, Mapping[str, Any]]] = ()
@@ -245,13 +246,9 @@ class StateJudge:
         """
         asking, common = self._asking(), {"predicate": question.document, "answer": answer}
         with _ours():
-            start = (before.tar, *before.dumps.values())
-            names = list(before.dumps)
-            readings = [asking.reading(question, after, *start, do="mutants", dumps_before=names, **common)]
-            if question.needs_baseline:
-                readings += [asking.reading(question, state) for state in (before, after)]
+            reading = asking.reading(question, after, before, do="mutants", **common)
             header = {"do": "mutants", "namespaces": question.namespaces, **common, "replies": question.replies}
-            return asking.judged(header, readings, replies.parsed_mutants)
+            return asking.judged(header, [reading], replies.parsed_mutants)
 
     def differences(
         self,
@@ -274,7 +271,7 @@ class StateJudge:
         """
         asking, names = self._asking(), list(question.roots)
         earlier = asking.reading(question, before, looked_at=names)
-        later = asking.reading(question, left, do="mutate", looked_at=names, changes=list(changes))
+        later = asking.reading(question, left, do="mutate", looked_at=names, changes=[list(changes)])
         header = {"do": "compare", "namespaces": question.namespaces}
         return asking.judged(header, [earlier, later], lambda part: differences.parsed(part, names))
 
@@ -304,8 +301,8 @@ class StateJudge:
         asking = self._asking()
         with _ours():
             try:
-                reading = asking.reading(question, read_back(seed()))
-                reply = asking.judge(question, None, reading, reading)
+                start = read_back(seed())
+                reply = asking.judge(question, None, asking.reading(question, start, start))
             except Malformed as error:
                 raise JudgeFailed(str(error)) from None
             if reply.evidence.broken or reply.unreadable:

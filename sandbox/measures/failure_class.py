@@ -20,7 +20,7 @@ from typing import Any
 from sandbox.measures.call_accuracy import Schemas, key, pairs, without_retries
 from sandbox.measures.call_graph import GraphDifference
 from sandbox.measures.root_causes import PARAMETER, root_cause
-from sandbox.results.outcome import TaskRun
+from sandbox.results.outcome import BUDGETS, TaskRun
 from sandbox.transcript import CallRecord, ToolCall
 from verifiers.language.verdict import Evidence, Verdict
 
@@ -66,7 +66,6 @@ _READS = re.compile(
 _WRITES = re.compile(
     r"(?:^|[_.-])(?:write|create|update|delete|set|move|edit|add|commit|merge|push|execute|send)(?:$|[_.-])"
 )
-_BUDGETS = {"steps-exceeded": "it made more calls than the task allows", "time-exceeded": "its time ran out"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +201,7 @@ def _likeness(value: Any, wanted: Any) -> float:
 
 
 def _constraint(case: _Case) -> str | None:
-    if (budget := _BUDGETS.get(case.run.transcript.ended)) is not None:
+    if (budget := BUDGETS.get(case.run.transcript.ended)) is not None:
         return budget
     for number, call in enumerate(case.run.transcript.calls, 1):
         if call.error and not call.injected and _OUTSIDE.search(call.result):
@@ -260,7 +259,7 @@ def _skip(skipped: ToolCall, place: int | None, after: ToolCall) -> str:
 
 def _partial(case: _Case) -> str | None:
     ended_early = case.graph is None or None in case.graph.made_as
-    if case.run.transcript.ended in _BUDGETS or not ended_early:
+    if case.run.transcript.ended in BUDGETS or not ended_early:
         return None
     results = [node for node in _conjuncts(case.run.evidence) if not _answers(node) and not _guards(node, case)]
     done = [node for node in results if node.verdict is Verdict.TRUE]

@@ -26,8 +26,7 @@ from typing import Self
 from sandbox.errors import Lost, Malformed, Unavailable
 from sandbox.model_gateway.link import CHUNK
 from sandbox.model_gateway.log_protocol import ModelCallLog
-from sandbox.model_gateway.session import JUDGE_SECONDS
-from sandbox.model_gateway.spec import UpstreamSpec
+from sandbox.model_gateway.spec import JUDGE_SECONDS, UpstreamSpec
 from sandbox.transcript import ModelCall
 
 START_SECONDS = 60.0

@@ -26,6 +26,7 @@ from sandbox.model_gateway.formats.shape import Unfit
 from sandbox.model_gateway.formats.wire_format import Document, Grant, Wire
 from sandbox.model_gateway.link import CHUNK, LinkReader, pack
 from sandbox.model_gateway.log_protocol import repeated
+from sandbox.model_gateway.spec import JUDGE_SECONDS
 from sandbox.model_gateway.upstream import Upstream, UpstreamFailed, UpstreamResponse
 from sandbox.model_gateway.upstream_failure import SAID_NO, Judge
 from sandbox.model_gateway.upstream_request import UpstreamCall
@@ -33,7 +34,6 @@ from sandbox.model_gateway.upstream_request import UpstreamCall
 MAX_LOG = 16 * 1024 * 1024
 MAX_TOGETHER = 8
 MAX_WAITING = 64
-JUDGE_SECONDS = 20.0
 
 Emit = Callable[[Mapping[str, Any]], None]
 

@@ -16,6 +16,8 @@ from sandbox.errors import Malformed
 from sandbox.model_gateway.formats.wire_format import Style
 
 MAX_KEY = 512
+JUDGE_SECONDS = 20.0
+"""How long a session that has ended waits until its upstream's failures are judged."""
 
 
 @dataclass(frozen=True, slots=True)

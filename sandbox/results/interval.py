@@ -13,17 +13,13 @@ and I. A. Stegun, *Handbook of Mathematical Functions*, 1964, 26.7.3 and 26.7.4.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TypeVar
 
 LEVEL = 0.95
 Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
-Observation = TypeVar("Observation", bound=Hashable)
 ENOUGH = 2  # clusters: from one alone no variance can be told
 
 
@@ -88,34 +84,6 @@ def mean(clusters: Sequence[Sequence[float]]) -> Figure:
     spread = math.fsum((math.fsum(cluster) - len(cluster) * value) ** 2 for cluster in clusters)
     half = student(k - 1) * math.sqrt(k / (k - 1) * spread) / n
     return Figure(value, n, max(0.0, value - half), min(1.0, value + half))
-
-
-def jackknife(
-    clusters: Sequence[Counter[Observation]], statistic: Callable[[Counter[Observation]], Fraction | None]
-) -> Figure:
-    """Give a coefficient between -1 and 1 of counts, with the interval of the delete-one-cluster jackknife.
-
-    The variance is (k - 1) / k times the sum of squares of the k values without one cluster each, about their mean
-    (B. Efron and C. Stein, *Ann. Statist.* 9, 1981, 586-596). Where all of them are the same, as for raters who always
-    agree, it tells nothing, and there is no bound. Where one of them is undefined the interval is all of -1 to 1.
-
-    Args:
-        clusters: how often each observation occurs in each cluster.
-        statistic: computes the coefficient from the counts of all; None where it is undefined.
-    """
-    total: Counter[Observation] = sum(clusters, Counter())
-    value, n, k = statistic(total), total.total(), len(clusters)
-    if value is None:
-        return Figure(None, n, None, None)
-    without = [statistic(total - cluster) for cluster in clusters] if k >= ENOUGH else [None]
-    known = [float(part) for part in without if part is not None]
-    if len(known) < len(without):
-        return Figure(float(value), n, -1.0, 1.0)
-    about = math.fsum(known) / k
-    half = student(k - 1) * math.sqrt((k - 1) / k * math.fsum((part - about) ** 2 for part in known))
-    if half == 0:
-        return Figure(float(value), n, None, None)
-    return Figure(float(value), n, max(-1.0, float(value) - half), min(1.0, float(value) + half))
 
 
 def quantile(clusters: Sequence[Sequence[float]], q: float) -> Figure:

@@ -23,7 +23,8 @@ _PLAIN = (
     *("task_id", "category", "max_steps", "failure", "code", "attempts"),
     *("output", "exit_code", "judged_by", "goal", "served"),
 )
-_BUDGETS = ("steps-exceeded", "time-exceeded")
+BUDGETS = {"steps-exceeded": "it made more calls than the task allows", "time-exceeded": "its time ran out"}
+"""How a session ends whose budget was exceeded, and what is said of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class TaskRun:
     @property
     def budget_exceeded(self) -> bool:
         """Whether a call too many was made, or the time ran out."""
-        return self.transcript.ended in _BUDGETS
+        return self.transcript.ended in BUDGETS
 
     @property
     def passed(self) -> bool:

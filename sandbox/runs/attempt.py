@@ -85,11 +85,7 @@ def prepare(job: Job) -> RunEnvironment:
     """Steps 1 to 4. A scene that could not be made is given back with the stage that it reached."""
     task, terms = job.task, job.terms
     solution = {"calls": job.solution.calls, "answer": job.solution.answer} if job.solution else None
-    # The server that the task is about comes up with its world; the others, if ever the agent has a word for them.
-    servers = [
-        replace(server, on_demand=server.on_demand and server.name != task.server)
-        for server in servers_of(task.document)
-    ]
+    servers = servers_of(task.document)
     spec = specify(
         task,
         alias=job.alias,

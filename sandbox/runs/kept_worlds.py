@@ -20,7 +20,7 @@ from sandbox.world.channel import Exit
 from sandbox.world.frozen import FrozenState, Seed
 
 MOST_IDLE = 6
-"""How many worlds wait at most; what their servers hold is some 100 MB each."""
+"""How many worlds wait at most; what their servers hold is some 100 MB for each that was called."""
 
 Kind: TypeAlias = tuple[tuple[Server, ...], ResourceLimits]
 

@@ -4,8 +4,8 @@
 the way that an agent's calls go, through a gateway process into a world that holds its data alone, and is judged by the
 same code on the same kind of copy; only the agent is missing, because the gateway plays the calls itself.
 
-The world is seeded in full. Of its servers only those run that the calls name: a solution is known beforehand, so
-nobody could ask the others anything, and admission is waited for by a human. Servers that keep nothing between calls
+The world is seeded in full. Of its servers only those are started that the calls name: a solution is known beforehand,
+so nobody could ask the others anything, and admission is waited for by a human. Servers that keep nothing between calls
 may have served an earlier proof (`sandbox.runs.kept_worlds`).
 """
 
@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from sandbox.boxes.box import Box, WorldLauncher
 from sandbox.errors import Lost, Malformed, NotFound, Unjudged
-from sandbox.judge import JudgeFailed, Question, Reading
+from sandbox.judge import JudgeFailed, MutatedCase, Question
 from sandbox.results.failure import PREPARATIONS
 from sandbox.runs import claims
 from sandbox.runs.job import Terms, new_alias
@@ -27,7 +27,8 @@ from sandbox.runs.run_environment import RunEnvironment, specify
 from sandbox.runs.state_reader import read_back
 from sandbox.runs.stopwatch import Meter
 from sandbox.runs.task_world import seed, servers_of, untouched
-from sandbox.servers.registry import SERVERS, tool_table
+from sandbox.servers.acts import acts
+from sandbox.servers.registry import SERVERS, Server, tool_table
 from sandbox.transcript import ToolCall, Transcript
 from sandbox.world.frozen import FrozenState
 from vault.task.document import Task
@@ -46,13 +47,13 @@ class Final:
         state: the frozen state, with what was read back.
         answer: the answer that was given.
         question: what is asked of them, with a model's replies about the answer's claims.
-        before: the reading of the state that the solution began with, where the predicate compares with it.
+        before: the state that the solution began with, where the predicate compares with it.
     """
 
     state: FrozenState = field(repr=False)
     answer: str | None = field(repr=False)
     question: Question = field(repr=False)
-    before: Reading | None = field(default=None, repr=False)
+    before: FrozenState | None = field(default=None, repr=False)
 
 
 class HasFinalState(Protocol):
@@ -153,11 +154,18 @@ class BoxProver:
         self._terms.judging.warm()
         if not calls:
             task = Task.parse(document)
-            return self._judged(task, self._start(task), answer, Transcript((), answer=None, ended="agent-exited"))
+            state = self._with_dumps(task, untouched(task.document))  # a second world, beside the one of `_start`
+            return self._judged(task, state, answer, Transcript((), answer=None, ended="agent-exited"))
         for _ in range(PREPARATIONS - 1):
             with suppress(Lost):
                 return self._play(document, calls, answer, self._kept)
         return self._play(document, calls, answer, self._box)
+
+    def harmless_calls(
+        self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]
+    ) -> list[Mapping[str, Any]]:
+        """List calls that may follow a solution and change nothing that a verdict minds (`sandbox.servers.acts`)."""
+        return [call for act in acts("harmless", document, calls) for call in act]
 
     def _play(
         self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], answer: str | None, box: WorldLauncher
@@ -165,7 +173,7 @@ class BoxProver:
         task, terms = Task.parse(document), self._terms
         script = [ToolCall(call["tool"], call.get("arguments", {})) for call in calls]
         used = {call.tool.partition(".")[0] for call in script}
-        servers = [server for server in servers_of(task.document) if server.name in used]
+        servers = _with_idle([server for server in servers_of(task.document) if server.name in used])
         spec = specify(task, alias=new_alias(), wall=terms.world.wall, script=script, servers=servers)
         spec = replace(spec, max_steps=max(spec.max_steps, len(script)))  # that it is too long is the gate's finding
         scene = RunEnvironment(box, spec, servers, seed(task.document), terms.world, terms.patience, Meter(terms.clock))
@@ -182,9 +190,8 @@ class BoxProver:
 
     def _judged(self, task: Task, state: FrozenState, answer: str | None, transcript: Transcript) -> ProvedSolution:
         question, _ = claims.ask(task, answer, self._terms.claims)
-        judging = self._terms.judging
-        before = judging.baseline(question, self._start(task)) if question.needs_baseline else None
-        judged = judging.verdict(question, state, answer, lambda: self._start(task), before=before)
+        before = self._start(task) if question.needs_baseline else None
+        judged = self._terms.judging.verdict(question, state, answer, lambda: self._start(task))
         made, errors, log = len(transcript.calls), transcript.errors, transcript.as_json()["calls"]
         return ProvedSolution(judged.evidence, made, errors, judged.spent, Final(state, answer, question, before), log)
 
@@ -203,21 +210,27 @@ class BoxProver:
         except JudgeFailed as error:
             raise Unjudged(f"a reader breaks on what a solution left: {error}") from None
 
-    def mutated(self, document: Mapping[str, Any], proved: HasFinalState, mutant: Mapping[str, Any]) -> Evidence:
-        """Evaluate the predicate on a proved state with one thing changed: a server's data, or the answer.
+    def mutated(
+        self, document: Mapping[str, Any], proved: HasFinalState, mutants: Sequence[Mapping[str, Any]]
+    ) -> list[Evidence]:
+        """Evaluate the predicate on a proved state with one thing changed a mutant: a server's data, or the answer.
 
         Raises:
-            Malformed: the mutant is none that its server knows, or what it names is not in the state.
+            Malformed: a mutant is none that its server knows, or what it names is not in the state.
         """
-        task = Task.parse(document)
-        final = self._final(proved)
+        if not mutants:
+            return []
+        task, final = Task.parse(document), self._final(proved)
+        cases = [self._case(task, final, mutant) for mutant in mutants]
+        return self._terms.judging.mutated(final.question, final.state, cases, final.before)
+
+    def _case(self, task: Task, final: Final, mutant: Mapping[str, Any]) -> MutatedCase:
         if "answer" in mutant:
             question, _ = claims.ask(task, mutant["answer"], self._terms.claims)
-            return self._terms.judging.mutated(question, final.state, (), mutant["answer"], final.before)
+            return MutatedCase((), mutant["answer"], question.replies)
         if mutant.get("server") not in SERVERS:
             raise Malformed(f"the mutant {mutant.get('name', '')!r} names neither a server nor another answer")
-        changes = [(mutant["server"], mutant["change"])]
-        return self._terms.judging.mutated(final.question, final.state, changes, final.answer, final.before)
+        return MutatedCase([(mutant["server"], mutant["change"])], final.answer, final.question.replies)
 
     def end_state(
         self, document: Mapping[str, Any], proved: HasFinalState, mutant: Mapping[str, Any] | None = None
@@ -237,8 +250,10 @@ class BoxProver:
         judging = self._terms.judging
         made = judging.document(question, final.state, changes)
         again = replace(question, roots={name: name for name in made}, files={})
-        expected = judging.mutated(question, final.state, changes, answer, final.before)
-        if judging.mutated(again, FrozenState.of_document(made), (), answer, final.before) != expected:
+        start = FrozenState.of_document(judging.document(question, final.before)) if final.before else None
+        changed, unchanged = (MutatedCase(steps, answer, question.replies) for steps in (changes, ()))
+        expected = judging.mutated(question, final.state, [changed], final.before)
+        if judging.mutated(again, FrozenState.of_document(made), [unchanged], start) != expected:
             raise Unjudged("an end state is judged otherwise once it was written as a document")
         return made
 
@@ -253,3 +268,12 @@ class BoxProver:
     def _final(proved: HasFinalState) -> Final:
         final: Final = proved.state
         return final
+
+
+def _with_idle(servers: list[Server]) -> list[Server]:
+    """Add to shipped servers that keep nothing all others of that sort: any of their proofs may follow in that world.
+
+    A server starts with the first word to it, so one that no proof calls costs nothing.
+    """
+    sharing = [server for server in SERVERS.values() if server.stateless and server.on_demand and not server.folder]
+    return sharing if all(server in sharing for server in servers) else servers

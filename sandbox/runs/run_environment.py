@@ -20,10 +20,12 @@ from typing import Any, Self
 
 from sandbox.boxes.box import Place, ResourceLimits, World, WorldLauncher
 from sandbox.gateway import CALL_SECONDS, FORK_SERVER, Gateway, GatewaySpec, listen, listing, start
+from sandbox.judge import JUDGING
 from sandbox.model_gateway.process import ModelGateway, ModelSession
 from sandbox.results.failure import Stage
 from sandbox.runner_identity import own_folder
 from sandbox.runs.stopwatch import Meter
+from sandbox.runs.task_world import goal_told
 from sandbox.servers.registry import Server
 from sandbox.transcript import ToolCall
 from sandbox.world.frozen import FrozenState, Seed
@@ -137,6 +139,15 @@ class RunEnvironment:
         self.close()
 
 
+def warm() -> None:
+    """Start the processes that gateways, readers and judges are forked from, and don't wait until they have loaded.
+
+    Whoever will play a task soon has other things to do before: to check a box, to look whether anything gets out.
+    """
+    FORK_SERVER.warm()
+    JUDGING.warm()
+
+
 def specify(
     task: Task,
     *,
@@ -151,7 +162,7 @@ def specify(
     """Select from a task what its agent may see: never its id, its predicate or its initial state."""
     return GatewaySpec(
         alias=alias,
-        goal=task.goal,
+        goal=goal_told(task),
         tools=listing(task.available_tools),
         servers=[server.name for server in servers],
         max_steps=task.max_steps,
@@ -161,6 +172,7 @@ def specify(
         solution=solution,
         script=script,
         model={"wire": models.spec.wire, "models": list(models.spec.models)} if models else None,
+        server=task.server,
     )
 
 

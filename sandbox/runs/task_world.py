@@ -68,6 +68,16 @@ def untouched(document: Mapping[str, Any]) -> FrozenState:
     return FrozenState(seed(document).to_tar())
 
 
+RULE = "Leave everything else as it is, unless the task says otherwise."
+"""What an agent is told with each task that has a frame (`verifiers.states.frame`)."""
+
+
+def goal_told(task: Task) -> str:
+    """Return the goal as an agent is told it: with the rule, where its verdict has a frame."""
+    framed = predicates.needs_baseline(predicates.parse(task.success_predicate, filled=False))
+    return f"{task.goal}\n\n{RULE}" if framed else task.goal
+
+
 def question_of(task: Task) -> Question:
     """Give what is asked of a task's final state."""
     servers = servers_of(task.document)

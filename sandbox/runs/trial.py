@@ -148,7 +148,7 @@ class Trials:
         chosen = _named(provenance.get("solutions", ()), solution, "solution")
         proved = self._prover.prove(task.document, chosen["calls"], chosen["answer"])
         final: Final = proved.state
-        evidence = self._prover.mutated(task.document, proved, mutant)
+        (evidence,) = self._prover.mutated(task.document, proved, [mutant])
         changes = [] if "answer" in mutant else [(mutant["server"], mutant["change"])]
         differences, why = self._differences(task, proved.log, final.state, changes)
         return Trial(

@@ -434,6 +434,8 @@ def other_readers(folder: Path) -> Iterator[tuple[str, Reader]]:
     committed = leaf.commit("t-aaaaaaaaaaaaaaaa", bytes(32), spec="1.0.0", provenance=bytes(32), public_grammar=False)
     yield "judge: message", Reader(answer, message.reply, (SandboxError,))
     yield "judge: evidence", Reader(judged, lambda data: evidence.parsed(data, PREDICATE), (SandboxError,))
+    cases = evidence.written(cases=[[["true", "a", False], ["false", "b", False]]])
+    yield "judge: cases", Reader(cases, lambda data: evidence.parsed_cases(data, PREDICATE, 1), (SandboxError,))
     yield "judge: mutants", Reader(mutants, evidence.parsed_mutants, (SandboxError,))
     yield "key command", Reader(b'{"wrapped": "AAAA"}', command_reply, (VaultError,))
     yield "witness: lines", Reader(b"\xe2\x80\x94 w.example AAAAAAAA\n", witness_reply(200), (VaultError,))
@@ -454,7 +456,9 @@ def readers(folder: Path) -> dict[str, Reader]:
     return {name: reader for group in groups for name, reader in group}
 
 
-@pytest.mark.parametrize("thirds", [{0}, pytest.param({1, 2}, marks=pytest.mark.full)], ids=["every-third", "others"])
+@pytest.mark.parametrize(
+    "thirds", [{0}, pytest.param({1, 2}, marks=pytest.mark.exhaustive)], ids=["every-third", "others"]
+)
 def test_no_odd_document_is_an_internal_error(tmp_path, monkeypatch, thirds):
     monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
     faults, count = {}, 0
@@ -531,7 +535,7 @@ def raw_server():
 
 @pytest.mark.parametrize(
     "answers",
-    [RAW_ANSWERS[::4], pytest.param([a for n, a in enumerate(RAW_ANSWERS) if n % 4], marks=pytest.mark.full)],
+    [RAW_ANSWERS[::4], pytest.param([a for n, a in enumerate(RAW_ANSWERS) if n % 4], marks=pytest.mark.exhaustive)],
     ids=["every-fourth", "others"],
 )
 def test_no_odd_answer_of_http_is_an_internal_error(raw_server, tmp_path, monkeypatch, answers):

@@ -86,6 +86,7 @@ class MemoryProver:
         self.text = "Writes a file."
         self.more: list[MutantResult] = []
         self.spent = 0.25
+        self.harmless: list[Mapping[str, Any]] = []
 
     def check(self, document: Mapping[str, Any]) -> None:
         predicate.parse(Task.parse(document).success_predicate)
@@ -110,7 +111,17 @@ class MemoryProver:
         errors = sum(call["error"] for call in log)
         return Played(_judge(document, tree, answer), len(calls), errors, self.spent, tree, log)
 
-    def mutated(self, document: Mapping[str, Any], proved: Any, mutant: Mapping[str, Any]) -> Evidence:
+    def harmless_calls(
+        self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]
+    ) -> Sequence[Mapping[str, Any]]:
+        return self.harmless
+
+    def mutated(
+        self, document: Mapping[str, Any], proved: Any, mutants: Sequence[Mapping[str, Any]]
+    ) -> Sequence[Evidence]:
+        return [self._mutated(document, proved, mutant) for mutant in mutants]
+
+    def _mutated(self, document: Mapping[str, Any], proved: Any, mutant: Mapping[str, Any]) -> Evidence:
         if "answer" in mutant:
             return _judge(document, proved.state, mutant["answer"])
         return _judge(document, mutate("filesystem", proved.state, mutant["change"]), None)

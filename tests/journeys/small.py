@@ -22,9 +22,9 @@ WHOLE = ",".join(map(str, DEMO.per_cohort))
 
 
 def spec(strata: str) -> SetSpec:
-    """Give a set with one task of each named stratum in a cohort, and one in the dev set."""
+    """Give a set with one task of each named stratum in each of two cohorts, and one in the dev set."""
     mix = {Stratum(*name.split("/")): 1 for name in strata.split(",")}
-    return SetSpec("demo", mix, mix) if strata != WHOLE else DEMO
+    return SetSpec("demo", mix, mix, cohorts=2) if strata != WHOLE else DEMO
 
 
 @contextmanager

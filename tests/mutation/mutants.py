@@ -31,8 +31,9 @@ class Mutant:
 
     @property
     def package(self) -> str:
-        """Give the package that it is in."""
-        return self.file.partition("/")[0]
+        """Return the package that it is in: a room's name, or an extra's."""
+        top, _, rest = self.file.partition("/")
+        return rest.partition("/")[0] if top == "extras" else top
 
     def applied(self, text: str) -> str:
         """Give a file's text with the mutant in it."""
@@ -42,7 +43,7 @@ class Mutant:
 
     def arguments(self, stage: str) -> list[str]:
         """Give what pytest is asked to run at a stage."""
-        package = (f"tests/{self.package}",)
+        package = (f"extras/{self.package}/tests" if self.file.startswith("extras/") else f"tests/{self.package}",)
         paths = {"named": self.tests, "given": self.tests, "suite": ("tests", "extras")}.get(stage, package)
         return [*paths, *SELECTED[stage]]
 

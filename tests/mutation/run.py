@@ -36,7 +36,7 @@ import pytest
 from mutants import ROOT, Mutant, read_list
 
 PACKAGES = ("vault", "verifiers", "sandbox", "rotation", "quarterturn")
-SUITE = ("tests", "conftest.py", "extras/export/tests")
+SUITE = ("tests", "conftest.py", *(str(folder.relative_to(ROOT)) for folder in sorted(ROOT.glob("extras/*/tests"))))
 STAGES = ("named", "quick", "package", "suite")
 LIMITS = {"named": 600.0, "given": 7200.0, "quick": 1800.0, "package": 7200.0, "suite": 6 * 3600.0}
 """Seconds for one run of pytest; one that never ends counts as found."""
@@ -156,7 +156,8 @@ class Trial:
                 failed = copy.play(arguments, LIMITS[stage])
             if failed is not None:
                 test = failed.partition("[")[0]  # with all of its parameters
-                copy.require_green([test, *self.extra] if test.startswith("tests/") else arguments, LIMITS[stage])
+                named = [test, *self.extra] if test.startswith(("tests/", "extras/")) else arguments
+                copy.require_green(named, LIMITS[stage])
                 break
         outcome, seconds = "killed" if failed else "survived", round(time.monotonic() - begun, 1)
         return Verdict(mutant.id, mutant.package, outcome, stage, failed or "", seconds)

@@ -1,9 +1,7 @@
 """Tests of choosing a box: the official one where it answers, else the other, else one sentence on what each lacks."""
 
-import os
-from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial, partialmethod
+from functools import partialmethod
 from types import SimpleNamespace
 
 import pytest
@@ -12,12 +10,11 @@ from sqlalchemy import create_engine, text
 from quarterturn import boxes
 from quarterturn.app import Application
 from quarterturn.boxes import choose_box
-from quarterturn.cli.setup import attack_report, doctor_checks
+from quarterturn.cli.setup import doctor_checks
 from quarterturn.errors import Unavailable
-from sandbox.attacks import Attempt, attempts
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import DockerBox
-from sandbox.errors import Lost, NotFound, Refused
+from sandbox.errors import NotFound, Refused
 from sandbox.errors import Unavailable as NoBox
 from sandbox.isolation import namespaces
 from sandbox.judge import JUDGING
@@ -203,84 +200,9 @@ def test_doctor_says_how_a_lost_database_and_a_newer_one_are_mended(there, say, 
     assert "quarterturn restore BACKUP" in say("doctor", "--home", home, "--json").data["home"]["mend"]
 
 
-@pytest.fixture
-def suite(monkeypatch):
-    def put(*made):
-        def attack(box, *, controls, done):
-            for attempt in made:
-                if isinstance(attempt, Lost):
-                    raise attempt
-                done(replace(attempt, control_succeeded=attempt.control_succeeded if controls else None))
-
-        monkeypatch.setattr(attack_report.attacks, "attack", attack)
-        monkeypatch.setattr(attack_report.network_link, "require", lambda: None)
-
-    return put
-
-
-@pytest.mark.parametrize(("outcome", "code"), [("blocked", 0), ("bounded", 0), ("escaped", 1)])
-def test_an_attack_that_escapes_is_a_no(outcome, code, there, say, suite):
-    there()
-    suite(Attempt("egress-canary", "network", "a namespace", outcome, "what it met"))
-    said = say("doctor", "--attack", "--box", "bwrap", "--json")
-    assert (said.code, said.object["ok"]) == (code, code == 0)
-    assert said.data == {
-        "box": "bwrap",
-        "attempts": [
-            {"name": "egress-canary", "group": "network", "control": "a namespace", "outcome": outcome}
-            | {"detail": "what it met"}
-        ],
-    }
-
-
-def test_attempts_made_before_the_suite_was_lost_are_reported(there, say, suite):
-    there()
-    escaped = Attempt("tcp", "network", "no route", "escaped", "got there")
-    suite(escaped, Lost("the drill x did not end (agent-timeout)"))
-    said = say("doctor", "--attack", "--box", "bwrap")
-    assert (said.code, said.out) == (6, "")
-    assert said.err.index("tcp got out: got there") < said.err.index("the drill x did not end (agent-timeout)")
-
-
-def test_with_controls_each_attempt_says_whether_its_control_got_through(there, say, suite):
-    there()
-    suite(
-        Attempt("tcp", "network", "no route", "blocked", "", control_succeeded=True),
-        Attempt("udp", "network", "no route", "blocked", "", control_succeeded=False),
-        Attempt("x32-call", "kernel", "seccomp", "blocked", "", control_succeeded=None),
-    )
-    said = say("doctor", "--attack", "--box", "bwrap", "--with-controls", "--json")
-    assert [attempt["control_succeeded"] for attempt in said.data["attempts"]] == [True, False, None]
-    told = say("doctor", "--attack", "--box", "bwrap", "--with-controls").out
-    assert "udp was stopped without its control too" in told
-    assert "bits a private run" in told
-
-
-def test_controls_are_refused_where_nobody_can_make_them(there, say, monkeypatch):
-    there()
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    said = say("doctor", "--attack", "--box", "bwrap", "--with-controls", "--json")
-    assert said.code == 6
-    assert "run them as root, or leave them out" in said.err
-
-
 def test_controls_without_an_attack_are_a_usage_error(there, say):
     there()
     assert say("doctor", "--with-controls").code == 2
-
-
-@pytest.mark.slow
-@pytest.mark.box
-@pytest.mark.parametrize("groups", [{"kernel"}, pytest.param(None, marks=pytest.mark.exhaustive)], ids=str)
-def test_the_box_of_this_machine_holds(say, monkeypatch, groups):
-    monkeypatch.setattr(attack_report.attacks, "attack", partial(attack_report.attacks.attack, groups=groups))
-    said = say("doctor", "--attack", "--box", "bwrap", "--json")
-    assert said.code == 0, said.out
-    assert not [attempt for attempt in said.data["attempts"] if attempt["outcome"] == "escaped"]
-    wanted = {name for name, spec in attempts().items() if groups is None or spec.group in groups}
-    assert {attempt["name"] for attempt in said.data["attempts"]} == wanted
-    assert len(attempts()) >= 140
-    assert "attacking the bwrap box" in said.err
 
 
 @pytest.mark.slow

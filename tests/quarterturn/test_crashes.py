@@ -65,10 +65,13 @@ CHEAP = ("task review", "release path", "backup")
 DEAR = ("turn run",)
 """Verbs that the small size does not kill: `rotation/turn` kills a turn in process."""
 VERBS = [
-    pytest.param(name, way, marks=[] if name in CHEAP or (way == "kill" and name not in DEAR) else pytest.mark.full)
-    for name in TABLE
-    if name != "task import"
-    for way in ("kill", "fail")
+    *(pytest.param(name, "kill", marks=[pytest.mark.full] * (name in DEAR)) for name in TABLE if name != "task import"),
+    *((name, "fail") for name in CHEAP),
+    *(
+        pytest.param(name, "fail", marks=pytest.mark.exhaustive)  # `test_faults.py` lets calls fail behind each change
+        for name in TABLE
+        if name not in (*CHEAP, "task import")
+    ),
 ]
 
 
@@ -102,7 +105,7 @@ def require_the_table(name: str, way: str, blows: list[Blow]) -> None:
 @pytest.mark.full
 @pytest.mark.box
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["kill", "fail"])
+@pytest.mark.parametrize("way", ["kill", pytest.param("fail", marks=pytest.mark.exhaustive)])
 def test_an_import_that_is_struck_at_every_change_keeps_each_task_once(way, scene, drafts, proven):
     copy_of(scene.templates, "empty", scene.home)
     *blows, last = play(scene.task_import(drafts, proven), way, scene.base)

@@ -7,23 +7,30 @@ import sys
 import pytest
 
 from quarterturn.cli import tree
-from quarterturn.cli.terminal.extra_verbs import ENTRY_POINTS, EXPORT, VERBS
+from quarterturn.cli.terminal.extra_verbs import ATTACK, ENTRY_POINTS, VERBS
 
 
 @pytest.fixture
 def without(monkeypatch):
-    """Play as if `export` were in an extra that is not installed."""
-    monkeypatch.setitem(VERBS, "export", EXPORT._replace(extra="attic"))
+    """Play as if verbs were in an extra that is not installed."""
+    for name, verb in VERBS.items():
+        monkeypatch.setitem(VERBS, name, verb._replace(extra="attic"))
     tree.cache_clear()
     yield
     tree.cache_clear()
 
 
-def test_a_verb_whose_extra_is_not_installed_is_not_listed_and_says_how_to_install_it(without, say):
-    said = say("export", "harbor", "dev", "--json")
+@pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
+def test_a_verb_whose_extra_is_not_installed_is_not_listed_and_says_how_to_install_it(verb, without, say):
+    said = say(*verb.words.split(), "words", "of its own", "--json")
     assert (said.code, said.data["exit"]) == (6, 6)
-    assert "in the extra `quarterturn-attic`, which is not installed: `./run setup` in the checkout" in said.sentence
-    assert "\n  export " not in say("--help").out
+    assert f"`{verb.words}` is in the extra `quarterturn-attic`, which is not installed: `./run setup`" in said.sentence
+    assert f"\n  {verb.name} " not in say(*verb.group.split(), "--help").out
+
+
+def test_an_option_whose_extra_is_not_installed_says_so(say, monkeypatch):
+    monkeypatch.setattr("quarterturn.cli.setup.home.ATTACK", ATTACK._replace(extra="attic"))
+    say("doctor", "--attack").refuses(6, "`doctor --attack` is in the extra `quarterturn-attic`")
 
 
 @pytest.mark.parametrize("module", ["quarterturn_attic", "canary", "quarterturn_attic_canary"])

@@ -13,7 +13,6 @@ from grammars.language.load import parse
 from quarterturn.launcher import node, pip_settings
 from quarterturn.launcher.installer import Installer
 from quarterturn.pages.templates import render
-from quarterturn.tasks.convert import convert_path
 from sandbox.errors import Malformed as BadManifest
 from sandbox.servers import manifest
 from verifiers.states.workbook.reader import read_workbook
@@ -30,6 +29,7 @@ STARTERS = {
     "vault/ledger/audit/single_file.py": "ruff, when a developer writes docs/audit.py",
     "verifiers/predicates/own_predicates.py": "an added server's `predicates.py`",
     "verifiers/states/sqlite/reader.py": "takes the loading of extensions away",
+    "extras/attacks/": "attacks of ours",
     "sandbox/attacks/": "attacks of ours",
     "sandbox/boxes/": "boxes: agents and worlds",
     "sandbox/endpoint/callbacks.py": "the listener of callbacks, ours",
@@ -151,21 +151,6 @@ def test_yaml_makes_nothing_but_plain_values(tag, canary):
         parse({"small.yaml": "grammar: filesystem"}, {"words": f"- {planted}"})
     with pytest.raises(BadManifest, match="tags are refused"):
         manifest.read(f"server: {planted}\n", "server.yaml")
-
-
-def test_a_verifier_of_another_benchmark_is_parsed_and_never_run(canary, tmp_path):
-    folder = tmp_path / "tasks" / "filesystem" / "standard" / "files" / "tidy"
-    folder.mkdir(parents=True)
-    (folder / "description.md").write_text("Tidy up.\n")
-    (folder / "meta.json").write_text("{}")
-    (folder / "verify.py").write_text(
-        f"import os, sys\nopen({str(canary)!r}, 'w')\nCANARY = os.system('touch {canary}')\n"
-        f"def verify(open=open({str(canary)!r}, 'w')):\n    return exec('open({str(canary)!r}, \"w\")')\n"
-        "if __name__ == '__main__':\n    sys.exit(0 if verify() else 1)\n"
-    )
-    (folder / "sitecustomize.py").write_text(f"open({str(canary)!r}, 'w')\n")
-    (made,) = convert_path("mcpmark", tmp_path / "tasks", account="canary", states=None)
-    assert made.outcome == "not"
 
 
 @pytest.mark.parametrize(

@@ -165,9 +165,9 @@ def upstream():
 
 @pytest.fixture
 def one_each(copy, monkeypatch):
-    """Give a home with a live set of four tasks, each of which an agent can play, and with one public task."""
-    monkeypatch.setitem(sets.SETS, "one", sets.SetSpec("one", {EASY: 1}, {EASY: 1}))
-    return copy("one", of="one", tasks=4, live=True, write=with_files)
+    """Give a home with one live task, which an agent can play, and with one public task."""
+    monkeypatch.setitem(sets.SETS, "one", sets.SetSpec("one", {EASY: 1}, {EASY: 1}, cohorts=1))
+    return copy("one", of="one", tasks=1, live=True, write=with_files)
 
 
 @pytest.mark.box

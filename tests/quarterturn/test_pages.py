@@ -70,6 +70,12 @@ def test_a_package_page_is_short_and_names_each_subpackage_and_nothing_that_is_n
     assert len(page.split()) < 600
 
 
+def test_the_page_of_the_extras_names_each():
+    page = (ROOT / "docs" / "tour" / "extras.md").read_text(encoding="utf-8")
+    extras = [path.parent.name for path in ROOT.glob("extras/*/pyproject.toml")]
+    assert sorted(re.findall(r"^- `(\w+)/`", page, re.MULTILINE)) == sorted(extras)
+
+
 @cache
 def _python_files() -> tuple[str, ...]:
     """Give every Python file of the repository, by its path."""

@@ -73,9 +73,10 @@ def test_init_with_nobody_to_ask_makes_nothing(say, tmp_path):
 
 @pytest.mark.slow
 def test_a_person_is_asked_twice_for_a_new_one_and_once_for_an_old_one(say, tmp_path, monkeypatch):
-    answers = iter(["one", "other", "one", "one", "one", "wrong"])
+    answers = iter(["a", "a", "one two", "other one", "one two three", "one two three", "one two three", "wrong"])
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr(getpass, "getpass", lambda _: next(answers))
+    say("init", "--home", tmp_path / "home", "--passphrase").refuses(2, "at least 8 characters")
     differing = say("init", "--home", tmp_path / "home", "--passphrase")
     assert (differing.code, (tmp_path / "home").exists()) == (2, False)
     assert say("init", "--home", tmp_path / "home", "--passphrase").code == 0

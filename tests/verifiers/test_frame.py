@@ -1,15 +1,282 @@
-"""Tests of what a frame compares: items, changes and damage."""
+"""Tests of the frame: what a reader reads is compared, and only what a selection names may change."""
+
+import re
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from verifiers.language.catalogue import CATALOGUE
+from verifiers.language.in_process import judge
+from verifiers.language.predicate import parse
+from verifiers.language.verdict import Verdict
 from verifiers.normal_form import NormalState
+from verifiers.predicates import namespaces
+from verifiers.predicates.namespaces import known
 from verifiers.states.changes import changes_between, described
 from verifiers.states.damage import damages
-from verifiers.states.items import items_of
+from verifiers.states.files.examples import files
+from verifiers.states.git.examples import repository
+from verifiers.states.items import SORTS, items_of
 from verifiers.states.own_changes import is_the_servers
+from verifiers.states.readers import read_all
+from verifiers.states.sqlite.examples import database
+from verifiers.states.workbook.examples import workbook
+
+BASE = [
+    "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, n INT)",
+    "INSERT INTO t VALUES (1, 'Ada', 5), (2, 'Bob', 6)",
+]
+LEFT_OUT = {
+    # a message's file says when it was delivered, and its flags; what was sent has no folder and no flags
+    "email": {"kept/*/0", *(f"sent/*/{part}" for part in range(3))},
+    "filesystem": {"entries/*/3"},  # of a folder, which holds nothing itself
+    # a commit names its tree by a digest, so another tree is another commit
+    "git": {f"repositories/*/trees/*/*/{part}" for part in range(3)},
+    "github": {
+        "forge/schema",
+        "forge/repositories/*/issues/*/number",  # the key that the issue is under
+        "forge/repositories/*/issues/*/pull/merged_at",  # another time is no other merge
+        # where a branch was when somebody last looked
+        *(f"forge/repositories/*/issues/*/pull/{end}/sha" for end in ("head", "base")),
+        *(f"repositories/*/index/entries/*/{part}" for part in range(3)),  # its repositories are bare
+        *(f"repositories/*/trees/*/*/{part}" for part in range(3)),
+    },
+    # what a formula shows follows from other cells, and who calculated it from the program that wrote the file
+    "spreadsheet": {"books/*/sheets/*/cells/*/2", "books/*/sheets/*/cells/*/4"},
+}
+"""Places of a normal form that no item tells of, each with its reason."""
+
+
+def framed(after, before, *excepted):
+    (name,) = after.states
+    document = {f"{name}.unchanged": {"except": list(excepted)} if excepted else {}}
+    return judge(parse(document), replace(after, baseline=before.states))
+
+
+def leaves(value, path=()):
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from leaves(part, (*path, key))
+    elif isinstance(value, list):
+        for place, part in enumerate(value):
+            yield from leaves(part, (*path, place))
+    else:
+        yield path, value
+
+
+def with_leaf(document, path, value):
+    if not path:
+        return value
+    copy = dict(document) if isinstance(document, dict) else list(document)
+    copy[path[0]] = with_leaf(document[path[0]], path[1:], value)
+    return copy
+
+
+def states(namespace):
+    for name, entry in CATALOGUE.items():
+        if name.partition(".")[0] == namespace:
+            yield from read_all({namespace: entry.example.holds().states[namespace]}).values()
+
+
+@pytest.mark.parametrize("namespace", known())
+def test_every_value_that_a_reader_reads_is_in_an_item(namespace):
+    unseen, looked_at = set(), 0
+    for state in states(namespace):
+        items = items_of(namespace, state)
+        for path, value in leaves(state.document):
+            other = value + 1 if isinstance(value, int) and not isinstance(value, bool) else f"{value}~"
+            try:
+                changed = items_of(namespace, replace(state, document=with_leaf(state.document, path, other)))
+            except (LookupError, TypeError, ValueError):
+                continue  # no reader writes this
+            looked_at += 1
+            if next(changes_between(items, changed), None) is None:
+                unseen.add(place_of(path))
+    assert looked_at
+    assert unseen <= LEFT_OUT.get(namespace, set())
+
+
+def place_of(path):
+    """Write a path with stars for what tells things apart, and its last step as it is."""
+    named = (step if isinstance(step, str) and not re.search(r"[^a-z_]|^site$", step) else "*" for step in path[:-1])
+    return "/".join([*named, str(path[-1])])
+
+
+@pytest.mark.parametrize("namespace", known())
+def test_the_sorts_that_a_selection_can_name_are_those_that_there_are(namespace):
+    sorts = {item.sort for state in states(namespace) for item in items_of(namespace, state).values()}
+    assert sorts <= set(SORTS[namespaces.kind_of(namespace)])
+
+
+def test_a_change_that_nobody_enumerated_is_noticed_and_named():
+    before = database(BASE)
+    for statement, named in (
+        ("CREATE TABLE junk (a)", "table junk, added"),
+        ("ALTER TABLE t ADD COLUMN extra TEXT", "table t, sql changed; column extra of t, added"),
+        ("CREATE INDEX i ON t (n)", "index i, added"),
+        ("CREATE VIEW v AS SELECT 1", "view v, added"),
+        ("UPDATE t SET n = 'x' WHERE id = 1", "t row id = 1, n changed"),
+        ("DELETE FROM t WHERE id = 2", "t row id = 2, removed"),
+    ):
+        evidence = framed(database([*BASE, statement]), before)
+        assert evidence.verdict is Verdict.FALSE
+        assert named in evidence.found
+
+
+def test_a_selection_lets_through_what_it_names_and_as_often_as_it_says():
+    before = database(BASE)
+    added = {"item": "row", "where": {"table": "t", "name": "Cy"}, "add": 1}
+    once, twice = "INSERT INTO t VALUES (3, 'Cy', 7)", "INSERT INTO t VALUES (4, 'Cy', 7)"
+    assert framed(database([*BASE, once]), before, added).verdict is Verdict.TRUE
+    assert framed(database([*BASE, once, twice]), before, added).verdict is Verdict.FALSE
+    renamed = {"item": "row", "where": {"table": "t", "id": {"any": [2, 9]}}, "change": ["name"]}
+    assert framed(database([*BASE, "UPDATE t SET name = 'B'  WHERE id = 2"]), before, renamed).verdict is Verdict.TRUE
+    assert framed(database([*BASE, "UPDATE t SET name = 'B', n = 1"]), before, renamed).verdict is Verdict.FALSE
+    assert framed(database([*BASE, "DELETE FROM t WHERE id = 2"]), before, renamed).verdict is Verdict.FALSE
+
+
+def test_what_a_server_does_by_itself_is_no_change():
+    keyed = ["CREATE TABLE k (id INTEGER PRIMARY KEY AUTOINCREMENT)", "INSERT INTO k VALUES (1)"]
+    used_up = [*keyed, "INSERT INTO k DEFAULT VALUES", "DELETE FROM k WHERE id > 1", "ANALYZE"]
+    assert framed(database(used_up), database(keyed)).verdict is Verdict.TRUE
+
+
+def test_a_file_that_was_made_again_with_its_bytes_is_no_change_and_its_mode_is_one():
+    before = files({"a.txt": "one\n"})
+    assert framed(files({"a.txt": "one\n"}), before).verdict is Verdict.TRUE
+    (tree,) = before.states.values()
+    run = replace(before, states={"filesystem": type(tree)({"a.txt": replace(tree["a.txt"], mode=0o755)})})
+    assert "file a.txt, mode changed" in framed(run, before).found
+
+
+def test_a_commit_on_another_branch_is_noticed_and_a_clean_tree_is_listed_once():
+    first = ("main", "First", {"a": "1\n"})
+    before, after = repository([first]), repository([first, ("other", "Second", {"b": "2\n"})])
+    found = framed(after, before).found
+    assert "refs/heads/other, added" in found
+    items = items_of("git", next(iter(read_all(before.states).values())))
+    assert sorted(item.sort for item in items.values()) == ["branch file", "commit", "head", "ref"]
+
+
+def test_without_a_baseline_nobody_can_tell_and_a_wrecked_state_counts_against_the_agent():
+    before = database(BASE)
+    evidence = judge(parse({"sqlite.unchanged": {}}), before)
+    assert (evidence.verdict, "give the task" in evidence.found) == (Verdict.UNKNOWN, True)
+    wrecked = replace(before, states={"sqlite": files({"main.db": "no database"}).states["filesystem"]})
+    assert framed(wrecked, before).verdict is Verdict.FALSE
+
+
+def test_damage_has_each_sort_of_thing_changed_taken_away_and_made_twice():
+    before, after = (read_all(database(sql).states)["sqlite"] for sql in (BASE, [*BASE, "UPDATE t SET n = 9"]))
+    said = [described(change) for change, _ in damages("sqlite", before, after)]
+    assert {"t row id = 1, n changed", "t row id = 1, removed", "t row id = 1 (2), added"} <= set(said)
+    assert "table t, removed" in said
+
+
+UNMERGED = {"merge_commit": None, "merge_method": None}
+START = {"c1": ["t1", [], "Start"], "c2": ["t2", ["c1"], "Page"]}
+TREES = {"t1": [["100644", "a.txt", "b1"]], "t2": [["100644", "a.txt", "b1"], ["100644", "page.txt", "b1"]]}
+
+
+def pull(**otherwise: Any) -> dict[str, Any]:
+    ends = {
+        "head": {"repository": "acme/site", "branch": "draft", "sha": "c2"},
+        "base": {"branch": "main", "sha": "c1"},
+    }
+    return {**ends, "draft": False, "merged_at": None, **UNMERGED, "reviews": [], "review_comments": [], **otherwise}
+
+
+def issue(**otherwise: Any) -> dict[str, Any]:
+    empty = {"body": None, "state_reason": None, "labels": [], "assignees": [], "milestone": None, "comments": []}
+    return {"number": 1, "title": "Page", "user": "ada", "state": "open", **empty, **otherwise}
+
+
+def forge(refs: dict[str, str], **of_pull: Any) -> NormalState:
+    about = {"description": None, "private": False, "default_branch": "main", "parent": None, "milestones": {}}
+    record = {**about, "issues": {"1": issue(pull=pull(**of_pull))}}
+    git = {"head": "ref: refs/heads/main", "refs": refs, "commits": START, "trees": TREES, "blobs": {"b1": 0}}
+    document = {
+        "forge": {"viewer": "ada", "repositories": {"acme/site": record}},
+        "repositories": {"repositories/acme/site.git": {**git, "index": {"entries": []}, "files": []}},
+    }
+    return NormalState(document, (b"A\n",))
+
+
+def changed(before: NormalState, after: NormalState) -> list[str]:
+    return [described(change) for change in changes_between(items_of("github", before), items_of("github", after))]
+
+
+BRANCHES = {"refs/heads/main": "c1", "refs/heads/draft": "c2"}
+
+
+def test_nothing_of_a_forge_is_staged():
+    assert not [item for item in items_of("github", forge(BRANCHES)).values() if item.sort == "staged file"]
+
+
+def test_looking_at_a_pull_request_changes_nothing():
+    seen = forge({**BRANCHES, "refs/pull/1/head": "c2"}, base={"branch": "main", "sha": "c2"})
+    assert changed(forge(BRANCHES), seen) == []
+
+
+def test_commits_that_a_forge_fetched_to_show_a_pull_request_are_no_change():
+    main = {"refs/heads/main": "c1"}
+    assert changed(forge(main), forge({**main, "refs/pull/1/head": "c2"})) == []
+
+
+def test_another_base_is_a_change():
+    assert changed(forge(BRANCHES), forge(BRANCHES, base={"branch": "draft", "sha": "c1"})) == [
+        "acme/site: pull request #1, base changed"
+    ]
+
+
+def test_a_merge_is_a_change_at_whatever_time():
+    first, later = (forge(BRANCHES, merged_at=f"2024-07-01T0{hour}:00:00Z") for hour in (8, 9))
+    assert changed(forge(BRANCHES), first) == ["acme/site: pull request #1, merged_at changed"]
+    assert changed(first, later) == []
+
+
+def test_a_label_twice_is_one_label():
+    labels = [
+        [item.fields["labels"] for item in items_of("github", labelled(*names)).values() if item.sort == "issue"]
+        for names in (["bug"], ["bug", "bug"])
+    ]
+    assert labels[0] == labels[1] == [["bug"]]
+
+
+def labelled(*names: str) -> NormalState:
+    state = forge(BRANCHES)
+    state.document["forge"]["repositories"]["acme/site"]["issues"]["2"] = issue(number=2, labels=[*names], pull=None)
+    return state
+
+
+def test_a_repository_without_its_git_part_is_another():
+    bare = forge(BRANCHES)
+    bare.document["repositories"].clear()
+    assert "repository acme/site, git changed" in changed(forge(BRANCHES), bare)
+
+
+def test_a_field_that_no_reader_writes_is_none_of_an_item():
+    odd = labelled()
+    odd.document["forge"]["repositories"]["acme/site"]["issues"]["2"]["title~"] = "Page"
+    assert changed(labelled(), odd) == []
+
+
+def test_an_issue_is_told_by_the_number_that_it_is_under():
+    twice = labelled()
+    twice.document["forge"]["repositories"]["acme/site"]["issues"]["3"] = issue(number=2, pull=None)
+    assert changed(labelled(), twice) == ["acme/site: issue #3, added"]
+
+
+def test_what_is_unstaged_is_in_the_work_tree_as_it_was():
+    start = ("main", "Start", {"a.txt": "A\n"})
+    new = {"b.txt": "B\n"}
+    work = {"a.txt": "A\n", **new}
+    staged, unstaged = repository([start], worktree=work, staged=new), repository([start], worktree=work)
+    assert framed(unstaged, staged).found.endswith("staged b.txt, removed")
+
 
 FOLDER, FILE = ["out", "directory", 0o755, ""], ["out/a.txt", "file", 0o644, 0]
-EVENT = ["work", "event", "e1", "Plan", "2026-01-05T10:00:00Z", "2026-01-05T11:00:00Z", "", "", "", {}, []]
 
 
 def test_a_folder_that_holds_a_file_is_there_without_an_entry_of_its_own():
@@ -20,6 +287,15 @@ def test_a_folder_that_holds_a_file_is_there_without_an_entry_of_its_own():
 def test_no_damage_takes_away_a_folder_and_leaves_the_file_in_it():
     baseline, final = NormalState({"entries": []}, ()), NormalState({"entries": [FOLDER, FILE]}, (b"a",))
     assert "folder out, removed" not in [described(change) for change, _ in damages("filesystem", baseline, final)]
+
+
+def test_a_selection_of_merged_cells_lets_through_one_area_and_no_other():
+    before, after, other = (workbook("a.xlsx", {"s": [["x"]]}, merged=area) for area in (None, "C1:D2", "C1:D3"))
+    merged = {"item": "merged cells", "where": {"workbook": "a.xlsx", "sheet": "s", "area": "C1:D2"}, "add": 1}
+    assert [framed(state, before, merged).verdict for state in (after, other)] == [Verdict.TRUE, Verdict.FALSE]
+
+
+EVENT = ["work", "event", "e1", "Plan", "2026-01-05T10:00:00Z", "2026-01-05T11:00:00Z", "", "", "", {}, []]
 
 
 def test_what_a_server_calls_a_new_item_can_be_another_name_and_what_it_called_an_old_one_cannot():

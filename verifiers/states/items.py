@@ -51,21 +51,31 @@ A_MESSAGE = ("path", "folder", "flags", "id", "refers", "from", "to", "cc", "rec
 MARKS = {"S": "read", "F": "flagged", "R": "answered", "D": "draft", "T": "deleted"}
 """Letter of a message's flags to the field that it is."""
 AN_EVENT = ("kind", "uid", "summary", "start", "end", "location", "description", "status", "repeats", "attendees")
+A_REPOSITORY = ("description", "private", "default_branch", "parent")
+AN_ISSUE = ("title", "body", "user", "state", "state_reason", "labels", "assignees", "milestone")
+A_PULL = ("head", "base", "draft", "merged_at", "merge_commit", "merge_method")
+A_HEAD, A_BASE = ("repository", "branch", "sha"), ("branch", "sha")
+SAID = {"comments": "comment", "reviews": "review", "review_comments": "review comment"}
+A_SAYING = {
+    "comment": ("user", "body"),
+    "review": ("user", "state", "body"),
+    "review comment": ("user", "path", "body"),
+}
 TYPED = frozenset({"key", "row", "value"})
 """Sorts of item whose fields are shown as JSON, because 1 and "1" differ in them."""
-_GIT = ("repository", "head", "refs", "ref", "branch file", "commit", "index", "staged file", "work file")
+_HISTORY = ("repository", "head", "refs", "ref", "branch file", "commit")
 SORTS: Mapping[str, Sequence[str]] = {
     "calendar": ("event", "todo"),
     "files": ("file", "link", "folder", "other"),
-    "forge": ("account", "milestone", "issue", "pull request", "comment", "review", "review comment", *_GIT),
-    "git": _GIT,
+    "forge": ("account", "milestone", "issue", "pull request", "comment", "review", "review comment", *_HISTORY),
+    "git": (*_HISTORY, "index", "staged file", "work file"),
     "graph": ("entity", "observation", "relation"),
     "json_document": ("value",),
     "mailbox": ("folder", "message", "sent message"),
     "postgres": ("schema", "table", "column", "constraint", "index", "row"),
     "redis": ("key",),
     "sqlite": ("table", "column", "index", "view", "trigger", "rows", "row"),
-    "workbook": ("file", "workbook", "name", "sheet", "row"),
+    "workbook": ("file", "workbook", "name", "sheet", "merged cells", "row"),
 }
 """State kind to the sorts of its items that a selection can name."""
 _FOLDER, _PRIMARY, _COMPUTED = "040000", "p", 2
@@ -127,20 +137,17 @@ def _implied_folders(path: str, known: set[str]) -> Iterator[Item]:
 
 def _repositories(state: NormalState) -> Iterator[Item]:
     for path, repository in state.document["repositories"].items():
-        yield from _repository(path, path, repository, state.blobs)
+        yield from _history(path, repository, state.blobs)
+        if "spoiled" not in repository:
+            yield from _status(path, repository, state.blobs)
 
 
-def _repository(name: str, path: str, repository: Mapping[str, Any], blobs: Sequence[bytes]) -> Iterator[Item]:
-    """List HEAD, refs, commits, the files on each branch, and what `git status` lists."""
-    key = {"repository": name}
+def _history(path: str, repository: Mapping[str, Any], blobs: Sequence[bytes]) -> Iterator[Item]:
+    """List HEAD, refs, commits, and the files on each branch."""
+    key = {"repository": path}
     if "spoiled" in repository:
         yield Item(path, "repository", key, {"unreadable": repository["spoiled"]})
         return
-
-    def content(mode: str, at: str) -> Fields:
-        blob = repository["blobs"].get(at)
-        return {"mode": mode, "object": at} if blob is None else {"mode": mode, "text": _text(blobs[blob])}
-
     yield Item(f"{path}: HEAD", "head", key, {"at": repository["head"]})
     if "spoiled" in repository["refs"]:
         yield Item(f"{path}: refs", "refs", key, {"unreadable": repository["refs"]["spoiled"]})
@@ -152,36 +159,48 @@ def _repository(name: str, path: str, repository: Mapping[str, Any], blobs: Sequ
         if ref.startswith("refs/heads/") and commit:
             branch = ref.removeprefix("refs/heads/")
             for file, (mode, held) in _tree(repository["trees"], commit[0], budget):
-                its = {**key, "branch": branch, "path": file}
-                yield Item(f"{path}: file {file} on {branch}", "branch file", its, content(mode, held))
+                its, fields = {**key, "branch": branch, "path": file}, _content(repository, blobs, mode, held)
+                yield Item(f"{path}: file {file} on {branch}", "branch file", its, fields)
+    reached = _reached(repository["commits"], [repository["head"], *refs.values()])
     for at, (tree, parents, message) in repository["commits"].items():
-        its = {**key, "commit": at}
-        yield Item(f"{path}: commit {at}", "commit", its, {"message": message, "tree": tree, "parents": parents})
+        if at in reached:
+            once = list(dict.fromkeys(parents))  # git counts a parent that is there twice once
+            fields = {"message": message, "tree": tree, "parents": once}
+            yield Item(f"{path}: commit {at}", "commit", {**key, "commit": at}, fields)
+
+
+def _reached(commits: Mapping[str, Any], tips: Sequence[str]) -> set[str]:
+    waiting, reached = list(tips), set()
+    while waiting:
+        at = waiting.pop()
+        if at in commits and at not in reached:
+            reached.add(at)
+            waiting += commits[at][1]
+    return reached
+
+
+def _content(repository: Mapping[str, Any], blobs: Sequence[bytes], mode: str, at: str) -> Fields:
+    blob = repository["blobs"].get(at)
+    return {"mode": mode, "object": at} if blob is None else {"mode": mode, "text": _text(blobs[blob])}
+
+
+def _status(path: str, repository: Mapping[str, Any], blobs: Sequence[bytes]) -> Iterator[Item]:
+    """List in what the index and the work tree each differ from the commit that HEAD is at.
+
+    What is taken out of the index again is in the work tree as it was, and its item stays the same.
+    """
+    key = {"repository": path}
     at = repository["head"].removeprefix("ref: ")
-    commit = repository["commits"].get(refs.get(at, at))
-    committed = dict(_tree(repository["trees"], commit[0], budget)) if commit else {}
-    yield from _status(path, key, committed, repository, content)
-
-
-def _status(
-    path: str,
-    key: Fields,
-    committed: Mapping[str, tuple[str, str]],
-    repository: Mapping[str, Any],
-    content: Callable[[str, str], Fields],
-) -> Iterator[Item]:
-    """List in what the index differs from the commit that HEAD is at, and the work tree from the index."""
+    commit = repository["commits"].get(repository["refs"].get(at, at))
+    committed = dict(_tree(repository["trees"], commit[0], ReadingBudget(what="listing"))) if commit else {}
     if "spoiled" in repository["index"]:
         yield Item(f"{path}: index", "index", key, {"unreadable": repository["index"]["spoiled"]})
     staged = {file: (mode, held) for file, mode, held in repository["index"].get("entries", ())}
     work = {file: (mode, held) for file, mode, held in repository["files"]}
-    for sort, label, before, after in (
-        ("staged file", "staged", committed, staged),
-        ("work file", "file", staged, work),
-    ):
-        for file in sorted({*before, *after}):
-            if before.get(file) != after.get(file):
-                fields = content(*after[file]) if file in after else {"removed": True}
+    for sort, label, after in (("staged file", "staged", staged), ("work file", "file", work)):
+        for file in sorted({*committed, *after}):
+            if committed.get(file) != after.get(file):
+                fields = _content(repository, blobs, *after[file]) if file in after else {"removed": True}
                 yield Item(f"{path}: {label} {file}", sort, {**key, "path": file}, fields)
 
 
@@ -201,33 +220,37 @@ def _forge(state: NormalState) -> Iterator[Item]:
     forge = state.document["forge"]
     yield Item("account", "account", {}, {"viewer": forge["viewer"]})
     for name, repository in forge["repositories"].items():
-        about = {field: value for field, value in repository.items() if field not in {"milestones", "issues"}}
-        key = {"repository": name}
-        yield Item(f"repository {name}", "repository", key, about)
+        key, stored = {"repository": name}, f"repositories/{name}.git" in state.document["repositories"]
+        yield Item(f"repository {name}", "repository", key, {**_named(repository, A_REPOSITORY), "git": stored})
         for number, milestone in repository["milestones"].items():
-            yield Item(f"{name}: milestone {number}", "milestone", {**key, "number": int(number)}, milestone)
-        for issue in repository["issues"].values():
-            yield from _issue(name, issue)
+            its = {**key, "number": int(number)}
+            yield Item(f"{name}: milestone {number}", "milestone", its, {"title": milestone["title"]})
+        for number, issue in repository["issues"].items():
+            yield from _issue(name, int(number), issue)
     for path, repository in state.document["repositories"].items():
         name = path.removeprefix("repositories/").removesuffix(".git")
-        yield from _repository(name, name, repository, state.blobs)
+        refs = repository.get("refs", {}).items()
+        kept = {ref: at for ref, at in refs if not own_changes.is_the_forges_own(ref)}
+        yield from _history(name, {**repository, "refs": kept}, state.blobs)  # it is bare: no index, no work tree
 
 
-def _issue(repository: str, issue: Mapping[str, Any]) -> Iterator[Item]:
+def _issue(repository: str, number: int, issue: Mapping[str, Any]) -> Iterator[Item]:
     """List an issue or a pull request, and what was said to it, each comment and review an item."""
-    pull: dict[str, Any] = issue["pull"] or {}
-    whole = {**issue, **pull}
-    sort, number = "pull request" if pull else "issue", issue["number"]
-    own = {field: value for field, value in whole.items() if field not in {"number", "pull", *_SAID}}
-    own |= {"labels": sorted(own["labels"]), "assignees": sorted(own["assignees"])}
+    pull = issue["pull"]
+    sort, whole = ("pull request", {**issue, **pull}) if pull else ("issue", issue)
+    own = {**_named(issue, AN_ISSUE), "labels": sorted({*issue["labels"]}), "assignees": sorted({*issue["assignees"]})}
+    if pull:
+        own |= {**_named(pull, A_PULL), "head": _named(pull["head"], A_HEAD), "base": _named(pull["base"], A_BASE)}
     yield Item(f"{repository}: {sort} #{number}", sort, {"repository": repository, "number": number}, own)
-    for part, what in _SAID.items():
+    for part, what in SAID.items():
         for place, said in enumerate(whole.get(part, ()), 1):
             key = {"repository": repository, "issue": number, "place": place}
-            yield Item(f"{repository}: {what} {place} on {sort} #{number}", what, key, said)
+            yield Item(f"{repository}: {what} {place} on {sort} #{number}", what, key, _named(said, A_SAYING[what]))
 
 
-_SAID = {"comments": "comment", "reviews": "review", "review_comments": "review comment"}
+def _named(record: Mapping[str, Any], names: Sequence[str]) -> Fields:
+    """Take the fields that a reader writes."""
+    return {name: record[name] for name in names}
 
 
 def _database(state: NormalState) -> Iterator[Item]:
@@ -352,9 +375,11 @@ def _workbooks(state: NormalState) -> Iterator[Item]:
         for name, meaning in book["names"].items():
             yield Item(f"{path}: name {name}", "name", {**key, "name": name}, {"means": meaning})
         for place, sheet in enumerate(book["sheets"], 1):
-            about = {"place": place, **{part: sheet[part] for part in ("hidden", "tables", "merged")}}
+            about = {"place": place, "hidden": sheet["hidden"], "tables": sheet["tables"]}
             its = {**key, "sheet": sheet["name"]}
             yield Item(f"{path}: sheet {sheet['name']}", "sheet", its, about)
+            for area in sheet["merged"]:
+                yield Item(f"{path}: merged {area} on {sheet['name']}", "merged cells", {**its, "area": area}, {})
             rows: dict[int, dict[str, Any]] = {}
             for row, column, value, *formula in sheet["cells"]:
                 # What a formula shows follows from other cells, and from which program wrote the file.

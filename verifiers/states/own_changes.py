@@ -28,6 +28,14 @@ def is_sqlites_own(table: str) -> bool:
     return table.lower().startswith("sqlite_")
 
 
+def is_the_forges_own(ref: str) -> bool:
+    """Say whether a forge keeps a ref for itself: the head of a pull request, set whenever somebody looks at it.
+
+    No tool writes below `refs/pull/`, and the pull request says where its head is.
+    """
+    return ref.startswith("refs/pull/")
+
+
 def is_for_copies(folder: str) -> bool:
     """Say whether the mail server keeps a copy of each message that it sends in a folder."""
     return folder == "Sent"
@@ -41,7 +49,25 @@ def _has_run_down(before: Any, after: Any) -> bool:
     return type(before) is type(after) is int and -A_SECOND < before - after <= TIME_OF_A_RUN
 
 
-_BY_VALUE: Mapping[tuple[str, str], Callable[[Any, Any], bool]] = {("key", "expires"): _has_run_down}
+def _is_the_same_branch(before: Any, after: Any) -> bool:
+    """Say whether an end of a pull request is the branch that it was.
+
+    Its commit is where the branch was when somebody last looked, and where the branch is now the refs say.
+    """
+    return {**before, "sha": ""} == {**after, "sha": ""}
+
+
+def _is_another_time(before: Any, after: Any) -> bool:
+    """Say whether something was done both times, only not at the same moment of the server's clock."""
+    return type(before) is type(after) is str
+
+
+_BY_VALUE: Mapping[tuple[str, str], Callable[[Any, Any], bool]] = {
+    ("key", "expires"): _has_run_down,
+    ("pull request", "base"): _is_the_same_branch,
+    ("pull request", "head"): _is_the_same_branch,
+    ("pull request", "merged_at"): _is_another_time,
+}
 """Sort of item and field to what says whether the server itself has changed the value so."""
 
 

@@ -62,7 +62,7 @@ def auditor(
 
     Raises:
         NotFound: one of the files is not there.
-        Malformed: one of them holds something else.
+        Malformed: one of them holds something else. From the function: no doubt has an accepted number.
     """
     from quarterturn.audit.log_monitor import fetch_consistency
     from vault.ledger.audit.command import read_inputs
@@ -75,7 +75,9 @@ def auditor(
         if log and previous and proof is None:
             proof = fetch_consistency(log, bundle, inputs["previous"])
         with Output(as_json=False).show_on_terminal(f"auditing {bundle.name}", len(STEPS)) as advance:
-            return audit(bundle, accepted=accepted, **(inputs | {"consistency": proof}), on_step=advance)
+            report = audit(bundle, accepted=accepted, **(inputs | {"consistency": proof}), on_step=advance)
+        report.require_doubts()
+        return report
 
     return audit_release
 

@@ -60,7 +60,8 @@ def measure(
     --trace, and are compared with what the release's log bound.
     """
     from quarterturn.cli.auditing import measure_text
-    from quarterturn.measures import ratings, run_measures
+    from quarterturn.measures import run_measures
+    from quarterturn.measures.claim_scores import coverages
     from quarterturn.measures.failure_field import field_median
     from quarterturn.measures.trace_figures import trace_figures
     from quarterturn.public_records.published_traces import with_trace
@@ -70,8 +71,8 @@ def measure(
     records = public_source.read(source, key, policy, accept, dev_of, home)
     for file in trace_files or ():
         records = with_trace(records, file)
-    coverages = ratings.coverages(claim_scores, records) if claim_scores else None
-    runs = run_measures.measure(records, coverages=coverages)
+    covered = coverages(claim_scores, records) if claim_scores else None
+    runs = run_measures.measure(records, coverages=covered)
     chosen = [run for run in runs if number is None or run.run.number == number]
     if not chosen:
         raise NotFound(f"{source} has no run {number}; it has {', '.join(str(run.run.number) for run in runs)}")

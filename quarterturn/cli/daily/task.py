@@ -9,11 +9,12 @@ import typer
 
 from quarterturn.choices import State, WithdrawalCause
 from quarterturn.cli.daily import review, trial
-from quarterturn.cli.daily.task_convert import task_convert
 from quarterturn.cli.terminal.colour import StatusLine
 from quarterturn.cli.terminal.exits import EXITS
+from quarterturn.cli.terminal.extra_verbs import CONVERT
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
+from quarterturn.cli.terminal.verb_groups import GroupedVerbs
 from quarterturn.errors import Malformed, home_option, require_file
 
 TaskId = Annotated[str, typer.Argument(help="A task's id.")]
@@ -29,12 +30,12 @@ ERASED = {
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
-    task = typer.Typer(help="Tasks: draw, import, try, review, withdraw, shred.")
+    task = typer.Typer(cls=GroupedVerbs, help="Tasks: draw, import, try, review, withdraw, shred.")
     task.command("list")(task_list)
     task.command("show")(task_show)
     task.command("admit")(task_admit)
     task.command("import")(task_import)
-    task.command("convert")(task_convert)
+    CONVERT.register(task)
     task.command("try")(trial.task_try)
     task.command("review")(review.task_review)
     task.command("withdraw")(task_withdraw)

@@ -9,6 +9,7 @@ import typer
 
 from quarterturn.choices import BoxName
 from quarterturn.cli.terminal.exits import EXITS, NO
+from quarterturn.cli.terminal.extra_verbs import ATTACK
 from quarterturn.cli.terminal.options import HOME, Home, Json
 from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import home_option
@@ -98,7 +99,7 @@ def init(
 
 
 def doctor(
-    attack: Annotated[bool, typer.Option("--attack", help="Run the attack suite inside a box.")] = False,
+    attack: Annotated[bool, typer.Option("--attack", help=ATTACK.about)] = False,
     with_controls: Annotated[
         bool,
         typer.Option("--with-controls", help="With --attack: repeat each attempt without its control, as root."),
@@ -115,9 +116,7 @@ def doctor(
         raise Malformed("--with-controls belongs to --attack: give both")
     out = Output(as_json=as_json)
     if attack:
-        from quarterturn.cli.setup import attack_report
-
-        report = attack_report.attack(box, out, controls=with_controls)
+        report = ATTACK.function()(box, out, controls=with_controls)
     else:
         from quarterturn.cli.setup import doctor_checks
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import typer
 import typer.main
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from quarterturn import foreign_packages
 from quarterturn.errors import Unavailable
@@ -21,20 +21,39 @@ ENTRY_POINTS = "quarterturn.verbs"
 """The group of entry points: a verb's name -> the function that adds the verb to a `typer.Typer`."""
 
 
-class NotLoaded(TyperGroup):
+class NotLoaded:
     """Stands for a verb of an extra until the verb is used."""
+
+    rich_help_panel: Any
+
+
+class GroupNotLoaded(NotLoaded, TyperGroup):
+    """Stands for a group of verbs."""
+
+
+class VerbNotLoaded(NotLoaded, TyperCommand):
+    """Stands for a verb of a group."""
 
 
 class ExtraVerb(NamedTuple):
-    """A verb: its name, the folder of its extra under `extras/`, and the first line of its help."""
+    """A verb: its name, the folder of its extra under `extras/`, the first line of its help, and the group it is in."""
 
     name: str
     extra: str
     about: str
+    group: str = ""
+
+    @property
+    def words(self) -> str:
+        """Return the verb as it is typed."""
+        return f"{self.group} {self.name}".strip()
 
     def register(self, app: typer.Typer) -> None:
         """Add the verb, not loaded, as modules of the core add theirs."""
-        app.add_typer(typer.Typer(cls=NotLoaded, help=self.about), name=self.name)
+        if self.group:
+            app.command(self.name, cls=VerbNotLoaded, help=self.about)(lambda: None)
+        else:
+            app.add_typer(typer.Typer(cls=GroupNotLoaded, help=self.about), name=self.name)
 
     def entry_point(self) -> Any:
         """Return where the verb's function is, or None where the extra is not installed; nothing of it is imported."""
@@ -50,16 +69,34 @@ class ExtraVerb(NamedTuple):
         Raises:
             Unavailable: the extra is not installed, or is not ours.
         """
+        section = typer.Typer(rich_markup_mode=None)  # as the core's
+        self.function()(section)
+        return typer.main.get_group(section).commands[self.name]
+
+    def function(self) -> Any:
+        """Import the extra, and return what its entry point names.
+
+        Raises:
+            Unavailable: the extra is not installed, or is not ours.
+        """
         if (entry := self.entry_point()) is None:
             raise Unavailable(
-                f"`{self.name}` is in the extra `quarterturn-{self.extra}`, which is not installed: `./run setup` in "
+                f"`{self.words}` is in the extra `quarterturn-{self.extra}`, which is not installed: `./run setup` in "
                 "the checkout installs it"
             )
         foreign_packages.require_extra(self.extra, entry.module)
-        section = typer.Typer(rich_markup_mode=None)  # as the core's
-        getattr(import_module(entry.module), entry.attr)(section)
-        return typer.main.get_group(section).commands[self.name]
+        return getattr(import_module(entry.module), entry.attr)
 
 
 EXPORT = ExtraVerb("export", "export", "Write public tasks and runs in the formats of other tools.")
-VERBS = {verb.name: verb for verb in (EXPORT,)}
+CONVERT = ExtraVerb(
+    "convert",
+    "import",
+    "Convert tasks of another benchmark into drafts, and report what came whole, partly or not, and why.",
+    "task",
+)
+RATINGS = ExtraVerb("ratings", "ratings", "Ratings in plain files: agreement, other thresholds.")
+ATTACK = ExtraVerb("--attack", "attacks", "Run the attack suite inside a box.", "doctor")
+"""An option of a verb of the core: its entry point is the function that does what it asks for."""
+VERBS = {verb.name: verb for verb in (EXPORT, CONVERT, RATINGS)}
+"""Verbs by name, which no two share, also in different groups."""

@@ -34,6 +34,8 @@ WHERE: Mapping[str, str] = {  # a kind of lock -> where what opens it may stand
     "pkcs11": f"Put the PIN into {PIN}.",
     "custodians": "Custodians open it with `quarterturn keys restore-from-shares`.",
 }
+MIN_PASSPHRASE_CHARACTERS = 8
+"""Of a new one, as NIST SP 800-63B has it for a secret that people remember; no older one is refused."""
 _given: ContextVar[bytes | None] = ContextVar("passphrase", default=None)
 _next: ContextVar[bytes | None] = ContextVar("next passphrase", default=None)
 _pin: ContextVar[str | None] = ContextVar("pin", default=None)
@@ -190,14 +192,23 @@ def new_passphrase() -> bytes:
     """Take the passphrase of a new home from the environment, or ask for it twice.
 
     Raises:
-        Malformed: nobody is there to ask, it is empty, or the two differ.
+        Malformed: nobody is there to ask, it is too short, or the two differ.
     """
-    return _given.get() or _typed_twice(PASSPHRASE)
+    return _long_enough(_given.get() or _typed_twice(PASSPHRASE))
 
 
 def next_passphrase() -> bytes:
     """Take another passphrase for a home, like `new_passphrase`; the one that opens it now has its own variable."""
-    return _next.get() or _typed_twice(NEXT_PASSPHRASE)
+    return _long_enough(_next.get() or _typed_twice(NEXT_PASSPHRASE))
+
+
+def _long_enough(new: bytes) -> bytes:
+    if len(new.decode(errors="replace")) < MIN_PASSPHRASE_CHARACTERS:
+        raise Malformed(
+            f"a passphrase has at least {MIN_PASSPHRASE_CHARACTERS} characters: whoever copies the key ring's file can "
+            "try all shorter ones, and nobody sees it; take several words"
+        )
+    return new
 
 
 def pin() -> str:

@@ -1,4 +1,7 @@
-"""Top-level `--help` whose verbs are listed in groups; typer shows its panels only with rich, which prints boxes."""
+"""Groups of verbs, some of them of extras; the top-level `--help` lists verbs under titles.
+
+Typer shows its panels only with rich, which prints boxes.
+"""
 
 from __future__ import annotations
 
@@ -26,17 +29,20 @@ class GroupedVerbs(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the verbs that are installed."""
-        return [name for name in super().list_commands(ctx) if name not in VERBS or VERBS[name].entry_point()]
+        return [name for name in super().list_commands(ctx) if not self._is_missing(name)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a verb, or None; one of an extra is loaded, unless a shell completes what is not installed."""
         command: Any = super().get_command(ctx, cmd_name)
-        if isinstance(command, NotLoaded) and (not ctx.resilient_parsing or VERBS[cmd_name].entry_point()):
+        if isinstance(command, NotLoaded) and not (ctx.resilient_parsing and self._is_missing(cmd_name)):
             panel, command = command.rich_help_panel, VERBS[cmd_name].load()
             command.rich_help_panel, self.commands[cmd_name] = panel, command
         return command
 
+    def _is_missing(self, name: str) -> bool:
+        return isinstance(self.commands[name], NotLoaded) and not VERBS[name].entry_point()
+
 
 def group_of(command: Any) -> str:
-    """Give the title of the group that a verb belongs to."""
-    return str(command.rich_help_panel)
+    """Return the title under which a verb is listed."""
+    return str(command.rich_help_panel or "Commands")

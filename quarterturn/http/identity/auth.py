@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends, Request, params
+from fastapi.dependencies.utils import get_flat_params
 from starlette.concurrency import run_in_threadpool
 
 from quarterturn.accounts.store import Caller
 from quarterturn.http.dependencies.services import services
 from quarterturn.http.identity import signin
-from quarterturn.http.responses import rate_limit
+from quarterturn.http.responses import rate_limit, validation
 from quarterturn.http.responses.access import ACCESS, PAGES
 from quarterturn.http.responses.problems import Problem
 from quarterturn.http.responses.rate_limit import Rate
@@ -27,11 +28,23 @@ _WHO = {"www-authenticate": 'Bearer realm="quarterturn"'}
 async def gate(request: Request) -> None:
     """Let a request through to its route, or not.
 
+    A program's misspelt parameter is refused, since what it stands for would be left out; pages of people take others,
+    which links get on their way.
+
     Raises:
         Problem: `unauthenticated` without a good token, `rate` where it asks too often, from however many addresses,
-            `forbidden` where it lacks the scope.
+            `forbidden` where it lacks the scope, `invalid` with a query parameter that its route does not have.
     """
     row = (request.method, request.scope["route"].path)
+    await _require_scope(request, row)
+    if row not in PAGES and request.query_params:
+        fields = get_flat_params(request.scope["route"].dependant)
+        known = [field.alias for field in fields if isinstance(field.field_info, params.Query)]
+        if unknown := request.query_params.keys() - set(known):
+            raise Problem("invalid", **validation.unknown_parameters(sorted(unknown), known))
+
+
+async def _require_scope(request: Request, row: tuple[str, str]) -> None:
     scope = ACCESS[row]
     if row in PAGES and request.method != "GET":
         signin.require_from_here(request)

@@ -6,7 +6,7 @@ may name a task.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from quarterturn.http.responses.models import EXAMPLES, WORDS
@@ -57,6 +57,27 @@ def of_field(field: str, expected: str, given: Any = None) -> Members:
     )
 
 
+def unknown_parameters(given: Collection[str], known: Sequence[str]) -> Members:
+    """Explain query parameters that a route does not have; one whose name may be a secret is not repeated."""
+    names = (
+        f"one of this route's query parameters ({', '.join(known)})" if known else "no query parameter on this route"
+    )
+    kind = "unknown_parameter"
+    return explained(
+        [
+            {
+                "type": kind,
+                "loc": (
+                    "query",
+                    shown(name) or "a name",
+                ),
+                "ctx": {"names": names},
+            }
+            for name in given
+        ]
+    )
+
+
 def _invalid(error: Mapping[str, Any]) -> Invalid:
     place = error["loc"]
     invalid = Invalid(
@@ -82,6 +103,7 @@ def _expected(kind: str, error: Mapping[str, Any]) -> str:
 _SENTENCES: Mapping[str, str] = {
     "missing": "a value; this part is required",
     "extra_forbidden": "no field of this name; GET /openapi.json lists those that there are",
+    "unknown_parameter": "{names}",
     "literal_error": "{expected}",
     "string_type": "text",
     "int_type": "a whole number",

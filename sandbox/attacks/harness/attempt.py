@@ -59,7 +59,7 @@ def catalogue(*specs: Spec) -> Mapping[str, Spec]:
 
 
 class SuitePart(Protocol):
-    """One part of the suite: a module, or anything else with these three names."""
+    """One part of the suite: a module, or anything else with these two names."""
 
     @property
     def ATTEMPTS(self) -> Mapping[str, Spec]:  # noqa: N802 - the name that a module gives it
@@ -73,13 +73,5 @@ class SuitePart(Protocol):
         Raises:
             Lost: one of them did not run to its end, so that nothing is proved.
             Unavailable: the box cannot be had.
-        """
-        ...
-
-    @property
-    def controls(self) -> Callable[[Box, Collection[str]], Mapping[str, bool]]:
-        """Say of each named attempt whether it succeeds where its control was left out.
-
-        A name that is missing has no harmless control.
         """
         ...

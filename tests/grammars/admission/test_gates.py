@@ -3,6 +3,7 @@
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Barrier
 
 import pytest
@@ -106,11 +107,32 @@ def test_a_recovery_task_whose_solution_meets_no_scheduled_error_stops_at_the_th
     assert shut(admit(recovery, prover)) == {3: "solutions.reference: it meets none of the scheduled errors"}
 
 
+def test_a_world_that_is_not_the_same_twice_stops_at_the_second(draft, prover, monkeypatch):
+    moved = Evidence("all", Verdict.FALSE, children=(Evidence("filesystem.unchanged", Verdict.FALSE),))
+    prove, null = prover.prove, {"evidence": moved}
+    monkeypatch.setattr(
+        prover, "prove", lambda task, calls, answer: replace(prove(task, calls, answer), **({} if calls else null))
+    )
+    expected = "two worlds of it differ: filesystem.unchanged fails where nothing is done"
+    assert shut(admit(draft, prover)) == {2: expected}
+
+
+def test_a_solution_that_harmless_calls_spoil_stops_at_the_third(draft, prover):
+    (call, *_) = draft.provenance["solutions"][0]["calls"]
+    prover.harmless = [{"tool": "filesystem.read_text_file", "arguments": {"path": "a"}}]
+    assert admit(draft, prover).ok
+    prover.harmless = [{**call, "arguments": {**call["arguments"], "content": "other"}}]
+    expected = "solutions.reference: it gets false once harmless calls follow it"
+    assert shut(admit(draft, prover)) == {3: expected}
+
+
 def test_a_mutant_that_survives_stops_at_the_fourth_and_so_does_an_unknown(draft, prover, changed, monkeypatch):
     harmless = {"name": "harmless", "server": "filesystem", "change": {"mkdir": "elsewhere"}}
     admission = admit(changed(draft, {}, {"mutants": [*draft.provenance["mutants"], harmless]}), prover)
     assert shut(admission) == {4: "mutants.harmless gets true"}
-    monkeypatch.setattr(prover, "mutated", lambda *_: Evidence("all", Verdict.UNKNOWN))
+    monkeypatch.setattr(
+        prover, "mutated", lambda _document, _proved, mutants: [Evidence("all", Verdict.UNKNOWN) for _ in mutants]
+    )
     assert shut(admit(draft, prover)) == {4: "mutants.removed gets unknown; mutants.emptied gets unknown"}
 
 
@@ -121,6 +143,10 @@ def test_a_conjunct_broken_unnoticed_stops_at_the_fourth_and_a_surviving_mutatio
     assert admission.evidence["mutation"] == {"made": 2, "survived": ["wrong case"], "let_through": []}
     prover.more.append(MutantResult("conjunct 0 broken", "broken", Verdict.UNKNOWN))
     assert shut(admit(draft, prover)) == {4: "1 of the predicate's conjuncts can be broken unnoticed"}
+    prover.more = [MutantResult("a comment, added", "damage", Verdict.TRUE), MutantResult("x", "wide", Verdict.TRUE)]
+    admission = admit(draft, prover)
+    assert shut(admission) == {4: "1 of the changes that no solution makes go unnoticed"}
+    assert admission.evidence["mutation"]["let_through"] == ["x"]
 
 
 def test_a_description_that_says_the_result_stops_at_the_fifth(draft, prover):

@@ -77,6 +77,24 @@ def test_several_wrong_fields_are_all_listed(site, ada):
     assert said["errors"][1]["expected"] == "a number from 1 on"
 
 
+def test_a_query_parameter_that_a_route_does_not_have_is_refused_with_those_that_it_has(site, ada, problem):
+    names = "one of this route's query parameters (set, cursor, limit)"
+    for said, field, expected in (
+        (site.get("/tasks?limit=5&curser=abc"), "curser", names),
+        (site.get("/submissions?limt=5", ada), "limt", "(cursor, limit)"),
+        (site.get("/rotations?month=2026-12"), "month", "no query parameter on this route"),
+        (site.post("/submissions?set=dev", AGENT, ada), "set", "no query parameter on this route"),
+        (site.get(f"/quota?{site.tokens[ada]}", ada), "a name", "no query parameter on this route"),
+    ):
+        assert problem(said) == "invalid"
+        assert said.json()["field"] == field
+        assert expected in said.json()["expected"]
+        assert site.tokens[ada] not in said.text
+    assert problem(site.get("/submissions?limt=5")) == "unauthenticated"
+    assert site.get("/?utm_source=mail").status_code == 200
+    assert site.get("/submissions", ada).json()["submissions"] == []
+
+
 def test_a_form_is_said_in_words_and_not_as_a_pattern(site, ada):
     for path, expected in (
         ("/submissions?cursor=x", "the value of `next` in the page before"),

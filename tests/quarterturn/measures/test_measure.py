@@ -174,3 +174,16 @@ def test_a_release_has_no_trace(say, tmp_path):
         2, "a release opens no calls; add --trace FILE"
     )
     assert not (tmp_path / "trace.html").exists()
+
+
+def test_a_judges_scores_come_to_the_measures_of_a_run(say, file, tmp_path):
+    tasks = [item["task"]["id"] for item in json.loads(file.read_bytes())["tasks"]]
+    lines = [f"1,{tasks[0]},a,1", f"1,{tasks[0]},b,0.5", f"1,{tasks[1]},a,"]
+    scores = tmp_path / "claims.csv"
+    scores.write_text("\n".join(["submission,task,claim,score", *lines, ""]))
+    run = say("measure", file, "--claim-scores", scores, "--json").data["runs"][0]
+    assert (run["measures"]["claim_coverage"]["value"], run["measures"]["claim_coverage"]["n"]) == (0.75, 1)
+    assert [task["claim_coverage"] for task in run["tasks"]] == [0.75, None, None]
+    assert run["measures"]["fairness"]["value"] is None
+    scores.write_text(f"submission,task,claim,score\n3,{tasks[0]},a,1\n")
+    assert "no run of this number has that task" in say("measure", file, "--claim-scores", scores).sentence

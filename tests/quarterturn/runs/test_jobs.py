@@ -312,6 +312,19 @@ def test_a_worker_that_stops_gives_its_job_back_and_the_next_one_ends_it(house):
     assert [run.number for run in house.runs.list(month=MONTH)] == [ended.run]
 
 
+def test_a_job_that_breaks_off_while_its_worker_stops_is_given_back(house, monkeypatch):
+    made, stopping = submit(house, "check"), threading.Event()
+
+    def stopped(_):
+        stopping.set()
+        raise NotAllowed("the run was stopped")
+
+    monkeypatch.setattr(house, "run_request", stopped)
+    house.job_worker.work(house.queue.claim("w"), stopping)
+    waits = house.submissions.get(made.id)
+    assert (waits.state, waits.code) == ("queued", None)
+
+
 def test_a_score_that_could_not_be_published_is_published_by_the_next_attempt(house, clock, monkeypatch):
     made, publish, answers = submit(house), house.ledger.publish, iter([True, True, False])
 

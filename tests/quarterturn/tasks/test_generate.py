@@ -62,8 +62,11 @@ class Prover:
         met = sum(made[fault["tool"]] >= fault["call"] for fault in faults)
         return Played(Evidence("probe", Verdict.TRUE if right else Verdict.FALSE), len(calls), met)
 
-    def mutated(self, document, proved, mutant):
-        return Evidence("probe", Verdict.FALSE)
+    def harmless_calls(self, document, calls):
+        return []
+
+    def mutated(self, document, proved, mutants):
+        return [Evidence("probe", Verdict.FALSE) for _ in mutants]
 
     def mutant_results(self, document, proved):
         return []

@@ -6,6 +6,7 @@ import json
 import re
 import socket
 from contextlib import suppress
+from dataclasses import replace
 
 import anyio
 import httpx2
@@ -29,6 +30,12 @@ SPEC = GatewaySpec("r-1", "goal", listing(["filesystem.read_text_file"]), ("file
 
 
 class Echo:
+    def __init__(self):
+        self.expected = []
+
+    def expect(self, server):
+        self.expected.append(server)
+
     async def call(self, server, tool, arguments, seconds):
         return ToolReply([{"type": "text", "text": json.dumps(arguments)}])
 
@@ -105,6 +112,23 @@ def test_a_wrong_method_is_told_which_are_right():
     assert {status(answer) for answer in (*answers, model_path)} == {405}
     assert b"\r\nallow: POST\r\n" in model_path
     assert allowed == [b"GET, HEAD", b"POST", b"POST", b"POST", b"GET, HEAD", b"POST"]
+
+
+def test_the_task_s_server_is_expected_at_the_first_word_of_mcp_and_not_before():
+    spec, servers = replace(SPEC, server="filesystem"), Echo()
+
+    async def serve():
+        app = App(AgentSession(spec, servers, lambda _: None))
+        async with app.running():
+            make = protocol(app)
+            await warmup.exchange(make, request())
+            before = list(servers.expected)
+            await warmup.exchange(make, mcp(b"{"))
+            await warmup.exchange(make, mcp({**CALL, "method": "tools/list"}))
+            return before
+
+    assert asyncio.run(serve()) == []
+    assert set(servers.expected) == {"filesystem"}
 
 
 def test_head_is_get_without_a_body():
@@ -224,6 +248,7 @@ class Slow(Echo):
     """Servers that answer once a test releases them."""
 
     def __init__(self):
+        super().__init__()
         self.go = anyio.Event()
 
     async def call(self, server, tool, arguments, seconds):

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from sandbox.judge.state_judge import MutatedCase
 from sandbox.mutations.make import mutants
 from verifiers.errors import Malformed
 from verifiers.language.catalogue import CATALOGUE
@@ -53,7 +54,7 @@ def test_a_further_server_has_the_predicates_of_its_state_kind(judging, question
     asked, state = question(DONE, "board"), left(board=tree(CARDS))
     assert judging.verdict(asked, state, None, lambda: state).verdict is Verdict.TRUE
     undone = [("board", {"set": {"pointer": "/cards/0/done", "value": False}})]
-    assert judging.mutated(asked, state, undone, None).verdict is Verdict.FALSE
+    assert judging.mutated(asked, state, [MutatedCase(undone, None)])[0].verdict is Verdict.FALSE
     assert "board.itemExists" in list(CATALOGUE)
     assert CATALOGUE["board.itemExists"].name == "board.itemExists"
     with pytest.raises(KeyError):
@@ -65,7 +66,7 @@ def test_a_conjunct_of_a_further_server_can_be_broken(judging, question, left):
     asked, state = question({"all": [DONE]}, "board"), left(board=tree(CARDS))
     broken = [mutant for mutant in mutants(asked.predicate, {}, {}, None) if mutant.kind == "broken"]
     assert broken
-    assert judging.mutated(asked, state, broken[0].changes, None).verdict is Verdict.FALSE
+    assert judging.mutated(asked, state, [MutatedCase(broken[0].changes, None)])[0].verdict is Verdict.FALSE
 
 
 @pytest.mark.usefixtures("board")
@@ -137,7 +138,7 @@ def test_a_mutation_changes_what_the_log_says(judging, question, left, logged):
     asked = replace(question(OPEN, "shop"), files={"shop": ("shop.db", "main.db")})
     state = left(shop=FileTree(logged))
     for sql, verdict in (("DELETE FROM orders", Verdict.FALSE), ("UPDATE orders SET id = id", Verdict.TRUE)):
-        assert judging.mutated(asked, state, [("shop", {"sql": sql})], None).verdict is verdict
+        assert judging.mutated(asked, state, [MutatedCase([("shop", {"sql": sql})], None)])[0].verdict is verdict
 
 
 @pytest.mark.usefixtures("shop")

@@ -239,6 +239,8 @@ def test_nothing_that_a_judge_says_is_believed_beyond_its_shape(lie):
         evidence.parsed(lie, parse(THERE))
     with pytest.raises(Malformed):
         evidence.parsed_mutants(lie)
+    with pytest.raises(Malformed):
+        evidence.parsed_cases(lie, parse(THERE), 1)
 
 
 def test_the_runner_evaluates_the_connectives_between_probes():

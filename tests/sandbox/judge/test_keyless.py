@@ -20,7 +20,7 @@ from ...patience import PATIENCE
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
-MAY_READ = ("grammars/importers/", "sandbox/judge/reader.py", "sandbox/mutations/", "verifiers/")
+MAY_READ = ("extras/import/", "sandbox/judge/reader.py", "sandbox/mutations/", "verifiers/")
 CHANGES = ("/apply_mutation.py", "/proposed_mutations.py")
 """Where readers may be imported: in what only a reader process loads, or the converter of other benchmarks' tasks,
 which judges states that it makes itself and opens no home."""
@@ -68,8 +68,9 @@ def test_each_state_kind_has_both_modules_that_only_a_reader_process_loads():
 def test_readers_are_imported_by_what_only_a_reader_process_loads():
     offenders = []
     last_words = re.compile("|".join({module.rpartition(".")[2] for module in READERS}))
-    for room in ("grammars", "quarterturn", "rotation", "sandbox", "vault"):
-        for path in (ROOT / room).rglob("*.py"):
+    rooms = (ROOT / room for room in ("grammars", "quarterturn", "rotation", "sandbox", "vault"))
+    for folder in (*rooms, *ROOT.glob("extras/*/quarterturn_*")):
+        for path in folder.rglob("*.py"):
             name, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
             if not name.startswith(MAY_READ) and not name.endswith(CHANGES) and last_words.search(text):
                 offenders += [f"{name} imports {module}" for module in imported(text) & set(READERS)]

@@ -13,6 +13,7 @@ from sandbox.judge import message
 from sandbox.judge.evidence import MAX_FOUND, parsed_own, written
 from sandbox.judge.judge_requests import JudgeRequests
 from sandbox.judge.process import JUDGE, READER, Ready
+from sandbox.judge.state_judge import MutatedCase
 from sandbox.shared_lock import SharedLock
 from verifiers.language.verdict import Verdict
 from verifiers.predicates.own_predicates import OwnPredicates
@@ -230,7 +231,7 @@ def test_every_mutant_has_a_process_of_its_own_for_a_module_that_counts(add, jud
     made = judging.mutants(asked, before, after, "42")
     assert len(made) > 3
     assert {verdict for _, _, verdict in made} == {TRUE}
-    assert judging.mutated(asked, after, [], None).verdict is TRUE
+    assert judging.mutated(asked, after, [MutatedCase([], None)])[0].verdict is TRUE
 
 
 LINE = ["true", ""]

@@ -7,6 +7,7 @@ import pytest
 
 from sandbox.errors import Malformed
 from sandbox.judge import differences
+from sandbox.judge.state_judge import MutatedCase
 from verifiers.budget import MAX_JUDGED
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.in_process import judge
@@ -65,8 +66,8 @@ def test_the_share_that_a_verdict_spent_is_that_of_judging_where_it_is_larger(ju
 
 def test_changes_are_made_where_the_state_is_read(judging, question, left):
     asked, state = question(THERE, "filesystem"), left(filesystem=SEED)
-    assert judging.mutated(asked, state, [], None).verdict is Verdict.TRUE
-    assert judging.mutated(asked, state, [("filesystem", {"remove": "a.txt"})], None).verdict is Verdict.FALSE
+    cases = [MutatedCase((), None), MutatedCase([("filesystem", {"remove": "a.txt"})], None)]
+    assert [found.verdict for found in judging.mutated(asked, state, cases)] == [Verdict.TRUE, Verdict.FALSE]
 
 
 def test_every_mutant_of_an_end_state_is_judged(judging, question, left):

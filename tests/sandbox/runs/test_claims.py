@@ -110,10 +110,10 @@ def test_admission_asks_about_each_answer_for_itself(judge):
     document = dict(a_judged_task().document) | {"success_predicate": {"all": [{"answer.claims": {"claims": CLAIMS}}]}}
     proved = prover.prove(document, [], RIGHT)
     assert proved.verdict is Verdict.TRUE
-    assert prover.mutated(document, proved, {"name": "half", "answer": HALF}).verdict is Verdict.FALSE
-    assert prover.mutated(document, proved, {"name": "wrong", "answer": WRONG}).verdict is Verdict.FALSE
+    assert prover.mutated(document, proved, [{"name": "half", "answer": HALF}])[0].verdict is Verdict.FALSE
+    assert prover.mutated(document, proved, [{"name": "wrong", "answer": WRONG}])[0].verdict is Verdict.FALSE
     removed = {"name": "gone", "server": "filesystem", "change": {"remove": "one.txt"}}
-    assert prover.mutated(document, proved, removed).verdict is Verdict.TRUE
+    assert prover.mutated(document, proved, [removed])[0].verdict is Verdict.TRUE
     made = {mutant.name: mutant.verdict for mutant in prover.mutant_results(document, proved)}
     assert made["conjunct 0 broken"] is Verdict.FALSE
     assert made["answer: says-nothing"] is Verdict.FALSE

@@ -130,3 +130,22 @@ def test_a_kept_world_gives_the_verdicts_evidence_and_results_of_a_fresh_one(ser
         assert again.verdict is Verdict.TRUE
         assert comparable(again) == fresh[number]
         assert kept.prove(drafts[number].task, [], None).verdict is Verdict.FALSE
+
+
+@pytest.mark.box
+@pytest.mark.slow
+def test_proofs_of_different_servers_follow_each_other_in_one_world():
+    class CountingBox(BwrapBox):
+        worlds = 0
+
+        def world(self, *given):
+            self.worlds += 1
+            return super().world(*given)
+
+    box = CountingBox()
+    prover = BoxProver(box)
+    for server in ("filesystem", "sqlite", "filesystem"):
+        draft = base(sample(shipped(server), Random(1)))
+        solution = draft.provenance["solutions"][0]
+        assert prover.prove(draft.task, solution["calls"], solution["answer"]).verdict is Verdict.TRUE
+    assert box.worlds == 1

@@ -130,13 +130,13 @@ def test_a_solution_longer_than_the_budget_is_played_and_counted(prover):
     ids=lambda mutant: mutant["name"],
 )
 def test_a_mutant_of_a_final_state_fails(prover, proved, mutant):
-    assert prover.mutated(a_draft(), proved, mutant).verdict is Verdict.FALSE
+    assert prover.mutated(a_draft(), proved, [mutant])[0].verdict is Verdict.FALSE
     assert proved.verdict is Verdict.TRUE, "the proved state is left as it was"
 
 
 def test_a_mutant_of_nothing_is_refused(prover, proved):
     with pytest.raises(Malformed, match="neither a server nor another answer"):
-        prover.mutated(a_draft(), proved, {"name": "what"})
+        prover.mutated(a_draft(), proved, [{"name": "what"}])
 
 
 def test_a_sound_draft_passes_the_checks(prover):
@@ -211,5 +211,5 @@ def test_an_end_state_is_judged_from_its_document_as_it_was_in_its_world(prover,
 def test_a_mutant_is_judged_from_its_document_as_it_was_where_it_was_made(prover, proved, mutant):
     state = prover.end_state(a_draft(), proved, mutant)
     evidence = judged(state, mutant.get("answer", "7"))
-    assert evidence == prover.mutated(a_draft(), proved, mutant)
+    assert evidence == prover.mutated(a_draft(), proved, [mutant])[0]
     assert evidence.verdict is Verdict.FALSE

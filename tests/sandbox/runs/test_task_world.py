@@ -2,7 +2,7 @@
 
 import pytest
 
-from sandbox.attacks.harness.scenario_task import scenario_task
+from quarterturn_attacks.harness.scenario_task import scenario_task
 from sandbox.errors import Malformed
 from sandbox.runs.task_world import question_of, seed, servers_of, untouched
 

@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from vault.errors import Malformed
 from vault.ledger.audit.verify import STEPS, audit
 from vault.ledger.release import contents
 from vault.ledger.signatures.checkpoint import Checkpoint
@@ -60,7 +61,10 @@ def test_a_withdrawn_task_is_refilled_with_the_next_of_its_reserve(live):
     (doubt,) = report.doubts
     assert (doubt.rule, doubt.evidence.expected, doubt.evidence.found) == ("doubt.share", "0 to 0", {gone: "leak"})
     assert audit(folder, live.keys, accepted=[1]).ok
-    assert not audit(folder, live.keys, accepted=[2]).ok
+    wrong = audit(folder, live.keys, accepted=[2])
+    assert not wrong.ok
+    with pytest.raises(Malformed, match=r"--accept 2 is no doubt of this audit: its doubts have the numbers 1 to 1"):
+        wrong.require_doubts()
 
 
 def test_a_task_that_was_withdrawn_as_broken_counts_in_no_figure_and_the_effect_is_a_doubt(live):

@@ -169,6 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         require_release(given.bundle)
         files = given.key, given.policy, given.previous, given.consistency, given.evidence
         report = audit(given.bundle, accepted=given.accept, **read_inputs(*files))
+        report.require_doubts()
     except (VaultError, KeyboardInterrupt) as error:
         what, code = str(error) or "interrupted", CODES.get(getattr(error, "kind", "interrupted"), 2)
         sys.stderr.write(f"audit.py: {printable(what)}\n")

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from vault.errors import Disagreement, printable
+from vault.errors import Disagreement, Malformed, printable
 
 State = Literal["proved", "pending", "not asked", "failed", "not reached"]
 Answer = Literal["yes", "yes with doubts", "no"]
@@ -126,6 +126,17 @@ class AuditReport:
     def ok(self) -> bool:
         """Whether nothing failed and the caller accepts every doubt."""
         return not self.failed and {*range(1, len(self.doubts) + 1)} <= {*self.accepted}
+
+    def require_doubts(self) -> None:
+        """Refuse an accepted number that no doubt has: who means another one has not accepted that.
+
+        Raises:
+            Malformed: there is one, and no step failed, beside which no doubt matters.
+        """
+        unknown = sorted({*self.accepted} - {*range(1, len(self.doubts) + 1)})
+        if unknown and not self.failed:
+            there = f"its doubts have the numbers 1 to {len(self.doubts)}" if self.doubts else "it leaves no doubt"
+            raise Malformed(f"--accept {unknown[0]} is no doubt of this audit: {there}; correct it, or leave it out")
 
     def as_json(self) -> dict[str, Any]:
         """Give it as JSON values."""

@@ -64,7 +64,7 @@ def test_a_solution_is_proved_and_its_mutants_fail():
         {"drop_reviews": 2},
     ):
         mutant = {"name": "m", "server": "github", "change": {**HERE, **change}}
-        assert prover.mutated(TASK, proved, mutant).verdict is Verdict.FALSE
+        assert prover.mutated(TASK, proved, [mutant])[0].verdict is Verdict.FALSE
 
 
 @pytest.mark.full

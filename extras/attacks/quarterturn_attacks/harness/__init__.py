@@ -1,0 +1,1 @@
+"""How an attack is played and judged from outside."""

@@ -1,0 +1,1 @@
+"""Ratings in plain files: sheets for raters, their agreement, and pass rates at other thresholds of claims."""
