@@ -278,7 +278,7 @@ def _database(state: NormalState) -> Iterator[Item]:
 
 
 def _tables(state: NormalState) -> Iterator[Item]:
-    for schema in state.document["schemas"]:
+    for schema in sorted({*state.document["schemas"], *(table["schema"] for table in state.document["tables"])}):
         yield Item(f"schema {schema}", "schema", {"schema": schema}, {})
     for table in state.document["tables"]:
         name = table["name"] if table["schema"] == "public" else f"{table['schema']}.{table['name']}"

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+A_SECOND = 1000
+"""Milliseconds."""
 TIME_OF_A_RUN = 15 * 60 * 1000
 """Milliseconds that pass between a world's start and the reading of its state, at most; a run ends earlier."""
 
@@ -40,8 +42,11 @@ def is_for_copies(folder: str) -> bool:
 
 
 def _has_run_down(before: Any, after: Any) -> bool:
-    """Say whether a key has less time left than before, by no more than passes while a task is played."""
-    return type(before) is type(after) is int and 0 <= before - after <= TIME_OF_A_RUN
+    """Say whether a key has less time left than before, by no more than passes while a task is played.
+
+    A task gives a time in seconds: what is left of it differs by some milliseconds from one run to the next.
+    """
+    return type(before) is type(after) is int and -A_SECOND < before - after <= TIME_OF_A_RUN
 
 
 def _is_the_same_branch(before: Any, after: Any) -> bool:
