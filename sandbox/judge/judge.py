@@ -39,8 +39,8 @@ from verifiers.language.predicate import Predicate
 from verifiers.normal_form import NormalState, decode
 from verifiers.predicates import namespaces, own_predicates
 from verifiers.predicates.own_predicates import OwnResult
-from verifiers.states.changes import described
-from verifiers.states.damage import damages
+from verifiers.states.changes import describe
+from verifiers.states.damage import list_damages
 from verifiers.states.difference import Comparison
 from verifiers.states.frame import is_let_through_on_purpose
 
@@ -96,10 +96,10 @@ def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
         lines.append([evidence.plain(case["name"]), case["kind"], tree.verdict.value])
     for name in sorted(before or ()):
         excepted = _excepted(predicate, name)
-        for change, damaged in damages(name, before[name], after[name]) if before else ():
+        for change, damaged in list_damages(name, before[name], after[name]) if before else ():
             kind = "wide" if is_let_through_on_purpose(change, excepted) else "damage"
             tree = evaluate(predicate, {**after, name: damaged}, header["answer"], before, header["replies"])
-            lines.append([evidence.plain(f"{name}: {described(change)}"), kind, tree.verdict.value])
+            lines.append([evidence.plain(f"{name}: {describe(change)}"), kind, tree.verdict.value])
     return message.answer("done", part=evidence.written(mutants=lines))
 
 

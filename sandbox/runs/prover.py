@@ -27,7 +27,7 @@ from sandbox.runs.run_environment import RunEnvironment, specify
 from sandbox.runs.state_reader import read_back
 from sandbox.runs.stopwatch import Meter
 from sandbox.runs.task_world import seed, servers_of, untouched
-from sandbox.servers.acts import acts
+from sandbox.servers.acts import list_acts
 from sandbox.servers.registry import SERVERS, Server, tool_table
 from sandbox.transcript import ToolCall, Transcript
 from sandbox.world.frozen import FrozenState
@@ -165,7 +165,7 @@ class BoxProver:
         self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]
     ) -> list[Mapping[str, Any]]:
         """List calls that may follow a solution and change nothing that a verdict minds (`sandbox.servers.acts`)."""
-        return [call for act in acts("harmless", document, calls) for call in act]
+        return [call for act in list_acts("harmless", document, calls) for call in act]
 
     def _play(
         self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], answer: str | None, box: WorldLauncher

@@ -25,7 +25,7 @@ from sandbox.model_gateway.process import ModelGateway, ModelSession
 from sandbox.results.failure import Stage
 from sandbox.runner_identity import own_folder
 from sandbox.runs.stopwatch import Meter
-from sandbox.runs.task_world import goal_told
+from sandbox.runs.task_world import render_goal
 from sandbox.servers.registry import Server
 from sandbox.transcript import ToolCall
 from sandbox.world.frozen import FrozenState, Seed
@@ -162,7 +162,7 @@ def specify(
     """Select from a task what its agent may see: never its id, its predicate or its initial state."""
     return GatewaySpec(
         alias=alias,
-        goal=goal_told(task),
+        goal=render_goal(task),
         tools=listing(task.available_tools),
         servers=[server.name for server in servers],
         max_steps=task.max_steps,

@@ -72,7 +72,7 @@ RULE = "Leave everything else as it is, unless the task says otherwise."
 """What an agent is told with each task that has a frame (`verifiers.states.frame`)."""
 
 
-def goal_told(task: Task) -> str:
+def render_goal(task: Task) -> str:
     """Return the goal as an agent is told it: with the rule, where its verdict has a frame."""
     framed = predicates.needs_baseline(predicates.parse(task.success_predicate, filled=False))
     return f"{task.goal}\n\n{RULE}" if framed else task.goal

@@ -23,7 +23,7 @@ Act: TypeAlias = list[dict[str, Any]]
 _PLACE = re.compile(r"\$(\w+)")
 
 
-def acts(
+def list_acts(
     kind: Literal["harmless", "damage"], document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]
 ) -> list[Act]:
     """List the acts that an agent could make in a task's world after some calls.

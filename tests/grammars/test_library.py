@@ -148,6 +148,13 @@ def test_the_shipped_grammars_name_only_tools_and_predicates_that_exist(server):
         assert set(names) == set(SERVERS[namespace].tools)
 
 
+def test_every_template_holds_the_rest_of_its_worlds_by_a_frame():
+    without = [
+        f"{server}/{name}" for server, name in TEMPLATES if GRAMMARS[server].templates[name].steps.changes is None
+    ]
+    assert without == []
+
+
 @pytest.mark.slow
 @each_template
 def test_every_draw_is_a_task_that_validates_and_could_be_seeded(server, name, reach):

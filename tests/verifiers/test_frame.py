@@ -13,8 +13,8 @@ from verifiers.language.verdict import Verdict
 from verifiers.normal_form import NormalState
 from verifiers.predicates import namespaces
 from verifiers.predicates.namespaces import known
-from verifiers.states.changes import changes_between, described
-from verifiers.states.damage import damages
+from verifiers.states.changes import describe, list_changes
+from verifiers.states.damage import list_damages
 from verifiers.states.files.examples import files
 from verifiers.states.git.examples import repository
 from verifiers.states.items import SORTS, items_of
@@ -91,7 +91,7 @@ def test_every_value_that_a_reader_reads_is_in_an_item(namespace):
             except (LookupError, TypeError, ValueError):
                 continue  # no reader writes this
             looked_at += 1
-            if next(changes_between(items, changed), None) is None:
+            if next(list_changes(items, changed), None) is None:
                 unseen.add(place_of(path))
     assert looked_at
     assert unseen <= LEFT_OUT.get(namespace, set())
@@ -169,7 +169,7 @@ def test_without_a_baseline_nobody_can_tell_and_a_wrecked_state_counts_against_t
 
 def test_damage_has_each_sort_of_thing_changed_taken_away_and_made_twice():
     before, after = (read_all(database(sql).states)["sqlite"] for sql in (BASE, [*BASE, "UPDATE t SET n = 9"]))
-    said = [described(change) for change, _ in damages("sqlite", before, after)]
+    said = [describe(change) for change, _ in list_damages("sqlite", before, after)]
     assert {"t row id = 1, n changed", "t row id = 1, removed", "t row id = 1 (2), added"} <= set(said)
     assert "table t, removed" in said
 
@@ -204,7 +204,7 @@ def forge(refs: dict[str, str], **of_pull: Any) -> NormalState:
 
 
 def changed(before: NormalState, after: NormalState) -> list[str]:
-    return [described(change) for change in changes_between(items_of("github", before), items_of("github", after))]
+    return [describe(change) for change in list_changes(items_of("github", before), items_of("github", after))]
 
 
 BRANCHES = {"refs/heads/main": "c1", "refs/heads/draft": "c2"}
@@ -286,7 +286,7 @@ def test_a_folder_that_holds_a_file_is_there_without_an_entry_of_its_own():
 
 def test_no_damage_takes_away_a_folder_and_leaves_the_file_in_it():
     baseline, final = NormalState({"entries": []}, ()), NormalState({"entries": [FOLDER, FILE]}, (b"a",))
-    assert "folder out, removed" not in [described(change) for change, _ in damages("filesystem", baseline, final)]
+    assert "folder out, removed" not in [describe(change) for change, _ in list_damages("filesystem", baseline, final)]
 
 
 def test_a_selection_of_merged_cells_lets_through_one_area_and_no_other():
@@ -301,7 +301,7 @@ EVENT = ["work", "event", "e1", "Plan", "2026-01-05T10:00:00Z", "2026-01-05T11:0
 def test_what_a_server_calls_a_new_item_can_be_another_name_and_what_it_called_an_old_one_cannot():
     made = [*EVENT[:2], "4f1c", "Review", *EVENT[4:]]
     states = NormalState({"items": [EVENT]}), NormalState({"items": [EVENT, made]})
-    damaged = [change.after.label for change, _ in damages("calendar", *states)]
+    damaged = [change.after.label for change, _ in list_damages("calendar", *states)]
     assert "work: event e1~" in damaged
     assert "work: event 4f1c~" not in damaged
     assert damaged.count("work: event 4f1c") > 1  # its other fields, and the event itself
@@ -314,7 +314,7 @@ def message(folder, flags="S", name="m1@example.org"):
 
 def changes_of_mail(before, after):
     states = (NormalState({"folders": ["Archive", "INBOX"], "kept": kept, "sent": []}) for kept in (before, after))
-    return [(change.kind, change.fields) for change in changes_between(*(items_of("email", state) for state in states))]
+    return [(change.kind, change.fields) for change in list_changes(*(items_of("email", state) for state in states))]
 
 
 def test_a_message_that_was_moved_is_the_same_one_in_another_folder():

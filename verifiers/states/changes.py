@@ -31,14 +31,14 @@ class Change:
     fields: tuple[str, ...] = field(repr=False)
 
 
-def described(change: Change, fields: Sequence[str] | None = None) -> str:
+def describe(change: Change, fields: Sequence[str] | None = None) -> str:
     """Say what happened to an item, and which of its fields differ; by default all that do."""
     if change.kind != "changed":
         return f"{change.after.label}, {change.kind}"
     return f"{change.after.label}, {', '.join(change.fields if fields is None else fields)} changed"
 
 
-def changes_between(before: Mapping[str, Item], after: Mapping[str, Item]) -> Iterator[Change]:
+def list_changes(before: Mapping[str, Item], after: Mapping[str, Item]) -> Iterator[Change]:
     """List what happened, in the order of the later items, removals last; what a server did by itself is left out."""
     for label, item in after.items():
         if (old := before.get(label)) is None:

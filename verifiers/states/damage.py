@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from verifiers.errors import CorruptState
 from verifiers.normal_form import NormalState
-from verifiers.states.changes import Change, changes_between
+from verifiers.states.changes import Change, list_changes
 from verifiers.states.items import Item, items_of
 from verifiers.states.own_changes import MADE_UP
 
@@ -26,7 +26,7 @@ RECORD = 16
 _NOTHING = object()
 
 
-def damages(namespace: str, baseline: NormalState, final: NormalState) -> Iterator[tuple[Change, NormalState]]:
+def list_damages(namespace: str, baseline: NormalState, final: NormalState) -> Iterator[tuple[Change, NormalState]]:
     """List damaged states, each with the first change of its items.
 
     Of each sort of place one that a solution changed is damaged, and one that it left alone.
@@ -40,7 +40,7 @@ def damages(namespace: str, baseline: NormalState, final: NormalState) -> Iterat
     items = _as_compared(items_of(namespace, final), known)
     for damaged in (*_other_blobs(baseline, final), *_other_documents(baseline, final)):
         try:
-            change = next(changes_between(items, _as_compared(items_of(namespace, damaged), known)), None)
+            change = next(list_changes(items, _as_compared(items_of(namespace, damaged), known)), None)
         except (CorruptState, LookupError, TypeError, ValueError, AttributeError, RecursionError):
             continue  # no reader writes this
         if change is not None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from verifiers.errors import CorruptState
 from verifiers.normal_form import NormalState
-from verifiers.states.changes import Change, Kind, changes_between
+from verifiers.states.changes import Change, Kind, list_changes
 from verifiers.states.items import items_of, shown
 
 MAX_ITEMS = 200
@@ -74,7 +74,7 @@ class Comparison:
                 listed.append(items_of(namespace, state))
             except (CorruptState, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
                 return StateDifference(unknown=f"the state {when} cannot be listed ({type(error).__name__})")
-        made = list(changes_between(*listed))
+        made = list(list_changes(*listed))
         kept = made[: self._items]
         self._items -= len(kept)
         return StateDifference(tuple(map(self._change, kept)), len(made) - len(kept))

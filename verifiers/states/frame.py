@@ -18,7 +18,7 @@ from verifiers.predicates.context import Context
 from verifiers.predicates.namespaces import REGISTERED
 from verifiers.predicates.registry import NOTHING, REGISTRY, Example, Probe, ProbeResult, Schema, predicate
 from verifiers.predicates.values import json_equal
-from verifiers.states.changes import Change, changes_between, described
+from verifiers.states.changes import Change, describe, list_changes
 from verifiers.states.items import SORTS, Item, items_of
 from verifiers.tree import JudgeInput
 
@@ -30,7 +30,7 @@ A_CHANGE = 4
 _TIMES = {"type": "integer", "minimum": 1}
 
 
-def unexpected(
+def list_unexpected(
     before: Mapping[str, Item], after: Mapping[str, Item], excepted: Sequence[Mapping[str, Any]], context: Context
 ) -> Iterator[tuple[Change, tuple[str, ...]]]:
     """List the changes that no selection lets through, each with the fields that are not let through.
@@ -41,11 +41,11 @@ def unexpected(
     Args:
         before: the items of the baseline.
         after: those of the final state.
-        excepted: the selections, as `schema` describes them.
+        excepted: the selections, as `make_schema` describes them.
         context: has the budget.
     """
     left = [int(selection.get("add") or selection.get("remove") or 0) for selection in excepted]
-    for change in changes_between(before, after):
+    for change in list_changes(before, after):
         context.budget.step(A_CHANGE * (1 + len(excepted)))
         kinds = {"added": "add", "removed": "remove", "changed": "change"}
         fitting = [
@@ -85,7 +85,7 @@ def _has(item: Item, name: str, value: Any) -> bool:
     return json_equal(held, value)
 
 
-def schema(kind: str) -> Schema:
+def make_schema(kind: str) -> Schema:
     """Return the JSON Schema of `except` for a state kind."""
     sorts = SORTS[kind]
     return {
@@ -113,8 +113,8 @@ def _unchanged(namespace: str, context: Context, excepted: Sequence[Mapping[str,
     if after is before:  # read once, because its bytes are equal
         return ProbeResult(True, "nothing changed")  # noqa: FBT003 - the result has this order
     listed = items_of(namespace, before, context.budget), items_of(namespace, after, context.budget)
-    found = list(unexpected(*listed, excepted, context))
-    named = "; ".join(described(change, fields) for change, fields in found[:MAX_SHOWN])
+    found = list(list_unexpected(*listed, excepted, context))
+    named = "; ".join(describe(change, fields) for change, fields in found[:MAX_SHOWN])
     more = f"; and {len(found) - MAX_SHOWN} more" if len(found) > MAX_SHOWN else ""
     told = f"changed although nothing allows it: {named}{more}"
     return ProbeResult(not found, told if found else "nothing changed" + (" but what may" if excepted else ""))
@@ -129,7 +129,7 @@ def register() -> None:
             f"{namespace}.unchanged",
             words=f"nothing in {namespace} has changed",
             takes={},
-            may_take={"except": schema(kind)},
+            may_take={"except": make_schema(kind)},
             produces=NOTHING,
             example=made,
             needs_baseline=True,

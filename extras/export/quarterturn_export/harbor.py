@@ -19,7 +19,7 @@ from typing import Any
 
 from quarterturn.errors import Refused
 from quarterturn.public_records.records import PublicRecords, PublicTask
-from sandbox.runs.task_world import goal_told
+from sandbox.runs.task_world import render_goal
 
 SCHEMA = "1.4"
 CARD = "README.md"
@@ -62,7 +62,7 @@ def _task(records: PublicRecords, item: PublicTask) -> dict[str, bytes]:
     document = _json(task.document)
     made |= {
         "task.toml": toml(config(records, item)).encode(),
-        "instruction.md": f"{goal_told(task)}\n\n{ANSWER}\n".encode(),
+        "instruction.md": f"{render_goal(task)}\n\n{ANSWER}\n".encode(),
         "environment/world/task.json": document,
         "tests/task.json": document,
     }

@@ -10,7 +10,7 @@ from grammars.language.derivation import of_template
 from grammars.language.load import library, load
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.runs.prover import BoxProver
-from sandbox.servers.acts import acts
+from sandbox.servers.acts import list_acts
 from sandbox.servers.registry import SERVERS
 from verifiers.language.verdict import Verdict
 
@@ -42,10 +42,10 @@ def test_the_acts_of_a_server_name_its_tools(server):
     names = {name for tool in SERVERS[server].tools.values() for name in tool["inputSchema"].get("properties", {})}
     calls = [{"tool": f"{server}.x", "arguments": dict.fromkeys(names, 1)}]
     for kind in ("harmless", "damage"):
-        made = acts(kind, listed, calls)
+        made = list_acts(kind, listed, calls)
         assert len(made) >= 2
         assert len({str(act) for act in made}) == len(made)
-    assert acts("harmless", {"available_tools": []}, calls) == []
+    assert list_acts("harmless", {"available_tools": []}, calls) == []
 
 
 @pytest.mark.slow
@@ -56,7 +56,7 @@ def test_no_harmless_act_is_minded_and_no_damage_passes(prover, server, name):
     calls, answer = list(solution["calls"]), solution["answer"]
     more = prover.harmless_calls(draft.task, calls)
     assert prover.prove(draft.task, [*calls, *more], answer).verdict is Verdict.TRUE
-    for act in acts("damage", draft.task, calls):
+    for act in list_acts("damage", draft.task, calls):
         proved = prover.prove(draft.task, [*calls, *act], answer)
         if any(call["injected"] for call in proved.log[-len(act) :]):  # a scheduled error met it
             proved = prover.prove(draft.task, [*calls, *act, *act], answer)
