@@ -480,7 +480,7 @@ BAD = [
     (
         "answer.number: {value:",
         "answer.number: {valeu:",
-        'mine.yaml: filesystem/stock-note: predicate.all[1]["answer.number"]: ',
+        'mine.yaml: filesystem/stock-note: predicate.all[0]["answer.number"]: ',
     ),
 ]
 

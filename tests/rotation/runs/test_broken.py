@@ -30,6 +30,9 @@ class StubProver:
     def prove(self, *_: Any) -> Any:
         return SimpleNamespace(verdict=self.verdict)
 
+    def mutated(self, *_: Any) -> Any:
+        return []
+
     def end_state(self, *_: Any) -> Any:
         if self.state is None:
             raise Malformed("there is no file secret.txt")

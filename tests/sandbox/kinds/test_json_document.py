@@ -16,7 +16,9 @@ from verifiers.language.verdict import Verdict
 from verifiers.states.json_document.reader import document_of
 from verifiers.tree import FileTree, Node
 
-PREDICATES = [name for name in CATALOGUE if name.startswith("json_document.")]
+PREDICATES = [
+    name for name, entry in CATALOGUE.items() if name.startswith("json_document.") and not entry.needs_baseline
+]
 
 
 def tree(document):
