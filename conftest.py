@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import gc
 import ipaddress
 import os
@@ -13,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -109,18 +108,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return None
     files = [collection_path] if collection_path.is_file() else list(collection_path.rglob("test_*.py"))
     return all(_NONE_IS_QUICK.search(file.read_text(encoding="utf-8")) for file in files) or None
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(
-    collector: pytest.Collector,
-) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Let one worker rewrite the assertions of a file: the next one that collects it reads what was kept."""
-    if not isinstance(collector, pytest.Module):
-        return (yield)
-    with collector.path.open("rb") as source:
-        fcntl.flock(source, fcntl.LOCK_EX)
-        return (yield)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -218,11 +218,11 @@ class _Case:
                 why = f": {where}" if (where := failure.where()) else ""
                 troubles.append(f"solutions.{solution['name']}: {trouble}{why}")
         if not troubles and self.around:
-            troubles += self._harm_of_the_harmless()
+            troubles += self._check_harmless_calls()
         self.evidence["solutions"] = recorded
         return self._gate(3, not troubles, "; ".join(troubles) or f"{len(recorded)} pass within max_steps")
 
-    def _harm_of_the_harmless(self) -> Iterator[str]:
+    def _check_harmless_calls(self) -> Iterator[str]:
         """Play the first solution with harmless calls after it; an honest agent may make them."""
         first = self.draft.provenance["solutions"][0]
         if more := self.prover.harmless_calls(self.draft.task, first["calls"]):

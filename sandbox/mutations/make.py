@@ -1,7 +1,7 @@
 """Builds all mutants of a right final state: each conjunct broken in turn, and the typical errors of agents.
 
 A conjunct is an operand of the outermost `all`. An `any` is broken by breaking each operand. No change is known to
-break a `not`, so that is left to hand-written mutants.
+break a `not`, so that is left to hand-written mutants; a frame is broken by damage (`verifiers.states.damage`).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from verifiers.states.damage import list_damages
 from verifiers.states.files.examples import files
 from verifiers.states.git.examples import repository
 from verifiers.states.items import SORTS, items_of
-from verifiers.states.own_changes import is_the_servers
+from verifiers.states.own_changes import is_server_change
 from verifiers.states.readers import read_all
 from verifiers.states.sqlite.examples import database
 from verifiers.states.workbook.examples import workbook
@@ -356,7 +356,7 @@ def test_a_set_has_each_member_once():
 
 @pytest.mark.parametrize(("before", "after", "same"), [(9000, 9001, True), (9000, 8000, True), (9000, 10_000, False)])
 def test_the_time_that_a_key_has_left_runs_down_and_is_read_to_the_second(before, after, same):
-    assert is_the_servers("key", "expires", before, after) is same
+    assert is_server_change("key", "expires", before, after) is same
 
 
 def test_a_schema_that_has_a_table_is_there_without_an_entry_of_its_own():

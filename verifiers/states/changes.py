@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
 from verifiers.states.items import Item
-from verifiers.states.own_changes import is_the_servers
+from verifiers.states.own_changes import is_server_change
 
 Kind: TypeAlias = Literal["added", "changed", "removed"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -57,7 +57,7 @@ def _is_same(old: Item, new: Item, name: str) -> bool:
     if type(before) is not type(after):  # 1 is not 1.0 here, and no true
         return False
     same = before == after if isinstance(before, str) else _written(before) == _written(after)
-    return same or is_the_servers(new.sort, name, before, after)
+    return same or is_server_change(new.sort, name, before, after)
 
 
 def _written(value: Any) -> str:

@@ -17,7 +17,7 @@ from verifiers.errors import CorruptState
 from verifiers.normal_form import NormalState
 from verifiers.states.changes import Change, list_changes
 from verifiers.states.items import Item, items_of
-from verifiers.states.own_changes import MADE_UP
+from verifiers.states.own_changes import GENERATED_KEYS
 
 Path: TypeAlias = tuple[str | int, ...]
 
@@ -37,23 +37,23 @@ def list_damages(namespace: str, baseline: NormalState, final: NormalState) -> I
         final: as a solution left it; both can be read.
     """
     known = items_of(namespace, baseline)
-    items = _as_compared(items_of(namespace, final), known)
+    items = _number_generated(items_of(namespace, final), known)
     for damaged in (*_other_blobs(baseline, final), *_other_documents(baseline, final)):
         try:
-            change = next(list_changes(items, _as_compared(items_of(namespace, damaged), known)), None)
+            change = next(list_changes(items, _number_generated(items_of(namespace, damaged), known)), None)
         except (CorruptState, LookupError, TypeError, ValueError, AttributeError, RecursionError):
             continue  # no reader writes this
         if change is not None:
             yield change, damaged
 
 
-def _as_compared(items: Mapping[str, Item], known: Mapping[str, Item]) -> dict[str, Item]:
+def _number_generated(items: Mapping[str, Item], known: Mapping[str, Item]) -> dict[str, Item]:
     """Number the new items whose names their server made up: under another such name, one is no other item."""
     compared: dict[str, Item] = {}
     seen: Counter[str] = Counter()
     for label, item in items.items():
-        if label not in known and (made_up := MADE_UP.get(item.sort)):
-            kept = {name: value for name, value in item.key.items() if name != made_up}
+        if label not in known and (generated := GENERATED_KEYS.get(item.sort)):
+            kept = {name: value for name, value in item.key.items() if name != generated}
             place = f"new {item.sort} {json.dumps(kept, sort_keys=True)}"
             seen[place] += 1
             compared[f"{place} {seen[place]}"] = item

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from verifiers.errors import CorruptState
 from verifiers.normal_form import NormalState
 from verifiers.states.changes import Change, Kind, list_changes
-from verifiers.states.items import items_of, shown
+from verifiers.states.items import items_of, render_field
 
 MAX_ITEMS = 200
 """Of all namespaces together."""
@@ -85,7 +85,9 @@ class Comparison:
         before: dict[str, str] = {}
         after: dict[str, str] = {}
         for name in change.fields[:MAX_FIELDS]:
-            texts = _cut(*(_plain(shown(item, name)) if item and name in item.fields else None for item in (old, new)))
+            texts = _cut(
+                *(_plain(render_field(item, name)) if item and name in item.fields else None for item in (old, new))
+            )
             for fields, text in zip((before, after), texts, strict=True):
                 if text is not None:
                     fields[_plain(name)[:MAX_LABEL]] = self._within(text)

@@ -43,9 +43,9 @@ class Item(NamedTuple):
     fields: Fields
 
 
-SHOWN = 60
+LABEL_VALUE_CHARACTERS = 60
 """Characters of a value that a row's label has; where it is longer, the label has a digest of the values."""
-SHORT = 10
+DIGEST_CHARACTERS = 10
 """Characters of that digest."""
 A_MESSAGE = ("path", "folder", "flags", "id", "refers", "from", "to", "cc", "recipients", "subject", "text", "files")
 MARKS = {"S": "read", "F": "flagged", "R": "answered", "D": "draft", "T": "deleted"}
@@ -55,8 +55,8 @@ A_REPOSITORY = ("description", "private", "default_branch", "parent")
 AN_ISSUE = ("title", "body", "user", "state", "state_reason", "labels", "assignees", "milestone")
 A_PULL = ("head", "base", "draft", "merged_at", "merge_commit", "merge_method")
 A_HEAD, A_BASE = ("repository", "branch", "sha"), ("branch", "sha")
-SAID = {"comments": "comment", "reviews": "review", "review_comments": "review comment"}
-A_SAYING = {
+REMARK_SORTS = {"comments": "comment", "reviews": "review", "review_comments": "review comment"}
+REMARK_FIELDS = {
     "comment": ("user", "body"),
     "review": ("user", "state", "body"),
     "review comment": ("user", "path", "body"),
@@ -104,7 +104,7 @@ def items_of(namespace: str, state: NormalState, budget: ReadingBudget | None = 
     return items
 
 
-def shown(item: Item, field: str) -> str:
+def render_field(item: Item, field: str) -> str:
     """Write one field of an item as text."""
     value = item.fields[field]
     return value if isinstance(value, str) and item.sort not in TYPED else json.dumps(value, ensure_ascii=False)
@@ -242,10 +242,12 @@ def _issue(repository: str, number: int, issue: Mapping[str, Any]) -> Iterator[I
     if pull:
         own |= {**_named(pull, A_PULL), "head": _named(pull["head"], A_HEAD), "base": _named(pull["base"], A_BASE)}
     yield Item(f"{repository}: {sort} #{number}", sort, {"repository": repository, "number": number}, own)
-    for part, what in SAID.items():
+    for part, what in REMARK_SORTS.items():
         for place, said in enumerate(whole.get(part, ()), 1):
             key = {"repository": repository, "issue": number, "place": place}
-            yield Item(f"{repository}: {what} {place} on {sort} #{number}", what, key, _named(said, A_SAYING[what]))
+            yield Item(
+                f"{repository}: {what} {place} on {sort} #{number}", what, key, _named(said, REMARK_FIELDS[what])
+            )
 
 
 def _named(record: Mapping[str, Any], names: Sequence[str]) -> Fields:
@@ -300,9 +302,9 @@ def _rows(
     for cells in rows:
         row = dict(zip(columns, cells, strict=True))
         told = {name: row[name] for name in keys if name in row} or row
-        label = f"{table} row {', '.join(f'{name} = {quoted(value, SHOWN)}' for name, value in told.items())}"
-        if any(isinstance(value, str) and len(value) > SHOWN - 2 for value in told.values()):
-            label += f" {hashlib.sha256(json.dumps(told).encode()).hexdigest()[:SHORT]}"
+        label = f"{table} row {', '.join(f'{name} = {quoted(value, LABEL_VALUE_CHARACTERS)}' for name, value in told.items())}"
+        if any(isinstance(value, str) and len(value) > LABEL_VALUE_CHARACTERS - 2 for value in told.values()):
+            label += f" {hashlib.sha256(json.dumps(told).encode()).hexdigest()[:DIGEST_CHARACTERS]}"
         yield Item(label, "row", key, row)
 
 

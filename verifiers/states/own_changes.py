@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-A_SECOND = 1000
+SECOND_MS = 1000
 """Milliseconds."""
-TIME_OF_A_RUN = 15 * 60 * 1000
+MAX_RUN_MS = 15 * 60 * 1000
 """Milliseconds that pass between a world's start and the reading of its state, at most; a run ends earlier."""
 
-MADE_UP: Mapping[str, str] = {"event": "uid", "message": "id", "sent message": "id", "todo": "uid"}
+GENERATED_KEYS: Mapping[str, str] = {"event": "uid", "message": "id", "sent message": "id", "todo": "uid"}
 """Sort of item to the part of its key that the server makes up for a new one: the next time it is another one."""
 
 
@@ -46,7 +46,7 @@ def _has_run_down(before: Any, after: Any) -> bool:
 
     A task gives a time in seconds: what is left of it differs by some milliseconds from one run to the next.
     """
-    return type(before) is type(after) is int and -A_SECOND < before - after <= TIME_OF_A_RUN
+    return type(before) is type(after) is int and -SECOND_MS < before - after <= MAX_RUN_MS
 
 
 def _is_the_same_branch(before: Any, after: Any) -> bool:
@@ -71,6 +71,6 @@ _BY_VALUE: Mapping[tuple[str, str], Callable[[Any, Any], bool]] = {
 """Sort of item and field to what says whether the server itself has changed the value so."""
 
 
-def is_the_servers(sort: str, field: str, before: Any, after: Any) -> bool:
+def is_server_change(sort: str, field: str, before: Any, after: Any) -> bool:
     """Say whether a server changes this field of an item from one value to the other without anybody's doing."""
     return (rule := _BY_VALUE.get((sort, field))) is not None and rule(before, after)
