@@ -85,9 +85,8 @@ class Comparison:
         before: dict[str, str] = {}
         after: dict[str, str] = {}
         for name in change.fields[:MAX_FIELDS]:
-            texts = _cut(
-                *(_plain(render_field(item, name)) if item and name in item.fields else None for item in (old, new))
-            )
+            written = (render_field(item, name) if item and name in item.fields else None for item in (old, new))
+            texts = _cut(*(None if text is None else _plain(text) for text in written))
             for fields, text in zip((before, after), texts, strict=True):
                 if text is not None:
                     fields[_plain(name)[:MAX_LABEL]] = self._within(text)

@@ -43,7 +43,7 @@ class Item(NamedTuple):
     fields: Fields
 
 
-LABEL_VALUE_CHARACTERS = 60
+VALUE_CHARACTERS = 60
 """Characters of a value that a row's label has; where it is longer, the label has a digest of the values."""
 DIGEST_CHARACTERS = 10
 """Characters of that digest."""
@@ -302,8 +302,9 @@ def _rows(
     for cells in rows:
         row = dict(zip(columns, cells, strict=True))
         told = {name: row[name] for name in keys if name in row} or row
-        label = f"{table} row {', '.join(f'{name} = {quoted(value, LABEL_VALUE_CHARACTERS)}' for name, value in told.items())}"
-        if any(isinstance(value, str) and len(value) > LABEL_VALUE_CHARACTERS - 2 for value in told.values()):
+        values = [f"{name} = {quoted(value, VALUE_CHARACTERS)}" for name, value in told.items()]
+        label = f"{table} row {', '.join(values)}"
+        if any(isinstance(value, str) and len(value) > VALUE_CHARACTERS - 2 for value in told.values()):
             label += f" {hashlib.sha256(json.dumps(told).encode()).hexdigest()[:DIGEST_CHARACTERS]}"
         yield Item(label, "row", key, row)
 

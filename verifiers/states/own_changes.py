@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 SECOND_MS = 1000
-"""Milliseconds."""
 MAX_RUN_MS = 15 * 60 * 1000
 """Milliseconds that pass between a world's start and the reading of its state, at most; a run ends earlier."""
 
