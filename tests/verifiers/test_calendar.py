@@ -1,6 +1,7 @@
 """Tests of the calendar predicates, also on hostile calendars."""
 
 import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -42,6 +43,70 @@ def test_moments_are_read_in_whatever_way_they_were_written(lines, start, end):
     assert (item.start, item.end) == (start, end)
 
 
+OFFICE = """BEGIN:VTIMEZONE
+TZID:W. Europe Standard Time
+BEGIN:STANDARD
+DTSTART:16010101T030000
+RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=10
+TZOFFSETFROM:+0200
+TZOFFSETTO:+0100
+END:STANDARD
+BEGIN:DAYLIGHT
+DTSTART:16010101T020000
+RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=3
+TZOFFSETFROM:+0100
+TZOFFSETTO:+0200
+END:DAYLIGHT
+END:VTIMEZONE"""
+
+
+def a_file_with_a_zone(zone, local="20260705T120000"):
+    event = f"BEGIN:VEVENT\nUID:e1\nDTSTART;{zone.splitlines()[1].replace(':', '=')}:{local}\nEND:VEVENT"
+    return f"BEGIN:VCALENDAR\n{event}\n{zone}\nEND:VCALENDAR\n".encode()
+
+
+def in_own_zone(local, zone=OFFICE):
+    return read_item(a_file_with_a_zone(zone, local)).start
+
+
+@pytest.mark.parametrize("year", [1995, 2026, 2037])
+def test_a_zone_that_the_file_defines_has_the_instants_of_the_same_zone_of_the_machine(year):
+    zone = OFFICE if year > 1995 else OFFICE.replace("MONTH=10", "MONTH=9")  # summer ended in September until 1995
+    new_year = datetime.datetime(year, 1, 1)  # noqa: DTZ001 - of the zone
+    for day in range(365):
+        for hour in (0, 1, 2, 3, 12):  # a skipped hour and one that occurs twice among them
+            local = new_year + datetime.timedelta(days=day, hours=hour, minutes=30)
+            expected = local.replace(tzinfo=ZoneInfo("Europe/Berlin")).astimezone(datetime.UTC)
+            assert in_own_zone(f"{local:%Y%m%dT%H%M%S}", zone) == f"{expected:%Y-%m-%dT%H:%M:%SZ}"
+
+
+MORE = OFFICE[OFFICE.index("BEGIN:DAYLIGHT") : OFFICE.index("END:VTIMEZONE")]
+SPRING = "RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=3"
+
+
+@pytest.mark.parametrize(
+    ("spring", "local", "instant"),
+    [
+        (SPRING, "15000101T120000", "1500-01-01T11:00:00Z"),  # before any observance: the offset before the first
+        ("RDATE:20260705T020000", "20260704T120000", "2026-07-04T11:00:00Z"),
+        ("RDATE:20260705T020000", "20260705T120000", "2026-07-05T10:00:00Z"),
+        (f"{SPRING};UNTIL=20250330T010000Z", "20250705T120000", "2025-07-05T10:00:00Z"),
+        (f"{SPRING};UNTIL=20250330T010000Z", "20260705T120000", "2026-07-05T11:00:00Z"),
+        (SPRING.replace("-1SU", "SU;BYMONTHDAY=8,9,10,11,12,13,14"), "20260308T120000", "2026-03-08T10:00:00Z"),
+    ],
+)
+def test_a_zone_that_the_file_defines_counts_as_it_is_written(spring, local, instant):
+    assert in_own_zone(local, OFFICE.replace(SPRING, spring)) == instant
+    assert (
+        in_own_zone(local, OFFICE.replace(SPRING, spring).replace("W. Europe Standard Time", "Asia/Tokyo")) == instant
+    )
+
+
+def test_a_byte_order_mark_and_blank_lines_are_no_fault():
+    data = a_file("SUMMARY:Plan", "", "DTSTART:20260105T100000Z")
+    assert read_item(b"\xef\xbb\xbf" + data + b"\r\n\r\n") == read_item(data.replace(b"\r\n\r\n", b"\r\n"))
+
+
 def test_lines_are_unfolded_and_texts_unescaped():
     item = read_item(
         a_file("SUMMARY;LANGUAGE=en:a\\, b\\; c\\nd", " e", 'ATTENDEE;CN="X: Y";ROLE=CHAIR:MAILTO:Bob@Example.org')
@@ -75,6 +140,10 @@ WRECKAGE = {
     "no text": a_file("SUMMARY:\xff").decode("utf-8").encode("latin-1"),
     "too long": a_file("DESCRIPTION:" + "x" * 300_000),
     "too many lines": a_file(*["X:y"] * 6000),
+    "a zone without an offset": a_file_with_a_zone(OFFICE.replace("TZOFFSETTO:+0100\n", "")),
+    "a zone of a monthly rule": a_file_with_a_zone(OFFICE.replace("YEARLY", "MONTHLY")),
+    "a zone without observances": a_file_with_a_zone("BEGIN:VTIMEZONE\nTZID:x\nEND:VTIMEZONE"),
+    "a zone of many observances": a_file_with_a_zone(OFFICE.replace("END:STANDARD\n", "END:STANDARD\n" + MORE * 100)),
     "too deep": a_file(*["BEGIN:X"] * 50, *["END:X"] * 50),
     "options without an end": a_file("SUMMARY" + ';a="' * 20_000),
 }
