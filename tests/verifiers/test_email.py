@@ -57,6 +57,18 @@ def test_blind_copies_are_on_the_envelope_alone():
     assert b"dan" not in views.states["email"]["outbox/new/1"].data.partition(b"From:")[2]
 
 
+def test_headers_may_be_in_utf_8_without_being_encoded():
+    lines = [
+        "From: Zoë <zoë@example.org>",
+        "Subject: Grüße aus \\u0041 =?utf-8?q?M=C3=BCn?= =?utf-8?q?chen?= für Zoë",
+        'Content-Disposition: attachment; filename="Übersicht.txt"',
+    ]
+    message = parsed("\n".join([*lines, "", "x"]).encode())
+    assert (message.sender, message.subject) == ("zoë@example.org", "Grüße aus \\u0041 München für Zoë")
+    assert [name for name, _ in message.attachments] == ["Übersicht.txt"]
+    assert parsed("Subject: Grüße\n\nx".encode("latin-1")).subject == "Gr\ufffd\ufffde"
+
+
 def test_words_that_were_encoded_are_decoded():
     message = parsed(
         b"Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?= =?utf-8?b?IHZvbg==?=\r\n Bob\r\n"

@@ -67,6 +67,17 @@ _MODULES |= {aliases[name] for name in _MODULES if name in aliases}
 _CHARSETS = _MODULES | {alias for alias, module in aliases.items() if module in _MODULES}
 
 
+_ENCODED = r"=\?[^?\s]{1,100}\?[bqBQ]\?[^?\s]*+\?="
+_ENCODED_RUN = re.compile(rf"({_ENCODED}(?:\s++{_ENCODED})*+)")
+
+
+class _InUtf8(email.policy.Compat32):
+    """The parser's policy, with headers that are in UTF-8 without being encoded (RFC 6532)."""
+
+    def header_fetch_parse(self, name: str, value: str) -> str:  # noqa: ARG002 - the policy's own signature
+        return value.encode("ascii", "surrogateescape").decode("utf-8", "replace")
+
+
 def read_mail(tree: FileTree, budget: ReadingBudget) -> NormalState:
     """Read all mail into the normal form.
 
@@ -120,7 +131,7 @@ def _message(path: str, folder: str, data: bytes, budget: ReadingBudget) -> Mail
     if len(head) > MAX_HEADER:
         raise CorruptState(f"there is a message whose headers are longer than {MAX_HEADER} bytes")
     try:
-        parsed = email.message_from_bytes(data, policy=email.policy.compat32)
+        parsed = email.message_from_bytes(data, policy=_InUtf8())
         parts = list(_parts(parsed))
         letters = path.rpartition("/")[2].partition(":2,")[2]
         texts = [part for part in parts if not _is_attached(part)]
@@ -216,14 +227,22 @@ def _text(header: object, budget: ReadingBudget) -> str:
     budget.step(len(str(header)) // 2)
     if str(header).count("=?") > MAX_WORDS:
         raise CorruptState(f"there is a message with a header of more than {MAX_WORDS} encoded words")
-    words = email.header.decode_header(str(header))
+    if not str(header).isascii():  # then the library takes what is between encoded words for bytes of no character set
+        parts = _ENCODED_RUN.split(str(header))
+        return " ".join("".join(_plain(part) if at % 2 else part for at, part in enumerate(parts)).split())
+    return " ".join(_plain(str(header)).split())
+
+
+def _plain(header: str) -> str:
+    """Decode the encoded words of a header, or of a run of them."""
+    words = email.header.decode_header(header)
     try:
         text = str(email.header.make_header(words)) if all(map(_is_known, _charsets(words))) else None
     except (LookupError, UnicodeError):  # a character set that is none
         text = None
     if text is None:
         text = " ".join(word if isinstance(word, str) else word.decode("utf-8", "replace") for word, _ in words)
-    return " ".join(text.split())
+    return text
 
 
 def _charsets(words: Sequence[tuple[object, str | None]]) -> Iterator[str]:
