@@ -108,3 +108,32 @@ def test_a_merge_contains_what_was_merged_and_an_unfinished_one_is_wreckage(real
     with pytest.raises(subprocess.CalledProcessError):
         real.git("merge", "-q", "main")
     assert "unfinished merge" in ask.evidence(real.views(), "stagedPaths", paths=[]).found
+
+
+@pytest.mark.parametrize("sparse_index", ["true", "false"])
+def test_what_a_sparse_checkout_leaves_out_is_clean_and_in_the_index(real, sparse_index):
+    real.commit("One", **{"kept/a": "1", "left/b": "2", "left/deep/c": "3"})
+    real.git("config", "index.sparse", sparse_index)
+    real.git("sparse-checkout", "set", "--cone", *(["--sparse-index"] if sparse_index == "true" else []), "kept")
+    assert not (real.folder / "left").exists()
+    assert ask(real.views(), "worktreeClean")
+    assert ask(real.views(), "stagedPaths", paths=[])
+    (real.folder / "kept/a").unlink()
+    assert not ask(real.views(), "worktreeClean", untracked=True)
+
+
+def test_a_submodule_is_clean_and_a_file_in_its_place_is_not(real, tmp_path):
+    real.commit("One", a="1")
+    real.git("clone", "-q", str(real.folder), str(tmp_path / "other"))
+    real.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(tmp_path / "other"), "inner")
+    real.git("commit", "-q", "-m", "Two")
+    assert ask(real.views(), "worktreeClean")
+    real.write("inner2/x", "y")
+    assert not ask(real.views(), "worktreeClean")
+
+
+def test_a_repository_whose_objects_have_longer_names_says_so(real):
+    real.git("init", "-q", "--object-format=sha256", "../longer")
+    views = real.views()
+    evidence = Asked("git", repository="longer").evidence(views, "branchExists", branch="main")
+    assert "SHA-256" in evidence.found

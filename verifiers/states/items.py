@@ -193,8 +193,9 @@ def _status(path: str, repository: Mapping[str, Any], blobs: Sequence[bytes]) ->
     at = repository["head"].removeprefix("ref: ")
     commit = repository["commits"].get(repository["refs"].get(at, at))
     committed = dict(_tree(repository["trees"], commit[0], ReadingBudget(what="listing"))) if commit else {}
-    if "spoiled" in repository["index"]:
-        yield Item(f"{path}: index", "index", key, {"unreadable": repository["index"]["spoiled"]})
+    for name, field_name in (("spoiled", "unreadable"), ("skipped", "not checked out")):
+        if name in repository["index"]:
+            yield Item(f"{path}: index", "index", key, {field_name: repository["index"][name]})
     staged = {file: (mode, held) for file, mode, held in repository["index"].get("entries", ())}
     work = {file: (mode, held) for file, mode, held in repository["files"]}
     for sort, label, after in (("staged file", "staged", staged), ("work file", "file", work)):

@@ -4,9 +4,11 @@ Normal form of a namespace: `{"repositories": {path: repository}}`, where a repo
 
     {"head": text, "refs": {full name: object} or {"spoiled": sentence},
      "commits": {name: [tree, [parent], message]}, "trees": {name: [[mode, name, object]]}, "blobs": {name: blob},
-     "index": {"entries": [[path, mode, object]]} or {"spoiled": sentence}, "files": [[path, mode, object]]}
+     "index": {"entries": [[path, mode, object]], "skipped": [path]} or {"spoiled": sentence},
+     "files": [[path, mode, object]]}
 
-with every commit, tree and file that a ref or HEAD leads to, but for what is missing or broken.
+with every commit, tree and file that a ref or HEAD leads to, but for what is missing or broken. What a sparse checkout
+leaves out of the work tree is `skipped`, which is not there where nothing is.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from verifiers.quoting import quoted
 A_COMMIT, AN_ENTRY = 2, 8  # steps; a folder may be in a tree any number of times, and counts each time
 MAX_HISTORIES = 20
 """That are remembered; each may hold every commit."""
-FOLDER = "040000"
+FOLDER, SUBMODULE = "040000", "160000"
 
 _HEX = re.compile(r"[0-9a-f]{40}")
 
@@ -166,6 +168,19 @@ class GitRepository:
         if "spoiled" in index:
             raise CorruptState(f"the index of {quoted(self.name)}: {index['spoiled']}")
         return self._made(index["entries"])
+
+    def checked_out(self) -> Mapping[str, GitEntry]:
+        """Map every file of the index that should be in the work tree to its entry; submodules are repositories.
+
+        Raises:
+            CorruptState: as `index` does.
+        """
+        index, skipped = self.index(), set(self.document["index"].get("skipped", ()))
+        return {path: entry for path, entry in index.items() if path not in skipped and entry.mode != SUBMODULE}
+
+    def submodules(self) -> tuple[str, ...]:
+        """Name the folders of the submodules, each with a slash behind it."""
+        return tuple(f"{path}/" for path, entry in self.index().items() if entry.mode == SUBMODULE)
 
     def files(self) -> Mapping[str, GitEntry]:
         """Map every file of the work tree to its entry, as it would be in the index."""

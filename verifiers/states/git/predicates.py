@@ -236,12 +236,15 @@ def staged_paths(context: Context, repository: str, paths: Sequence[str]) -> Pro
 def worktree_clean(context: Context, repository: str, *, untracked: bool = False) -> ProbeResult:
     """The index is as HEAD, the work tree has every file of it with that content and mode, and it has no others.
 
-    `.gitignore` is not consulted and no filter is applied. With `untracked`, other files may be there.
+    `.gitignore` is not consulted and no filter is applied. With `untracked`, other files may be there. What a sparse
+    checkout leaves out may be missing, and what is in a submodule is not looked at.
     """
     repo = open_repository(context, repository)
-    index, files = repo.index(), repo.files()
-    changed = _staged(repo) | {path for path, entry in index.items() if files.get(path) != entry}
-    others = set() if untracked else files.keys() - index.keys()
+    files, submodules = repo.files(), repo.submodules()
+    changed = _staged(repo) | {path for path, entry in repo.checked_out().items() if files.get(path) != entry}
+    repo.budget.step(len(files) * len(submodules) // 16)
+    strangers = set() if untracked else files.keys() - repo.index().keys()
+    others = {path for path in strangers if not path.startswith(submodules)}
     if not changed and not others:
         return ProbeResult(holds=True, found="nothing is uncommitted")
     return ProbeResult(holds=False, found=f"changed: {listed(sorted(changed))}; untracked: {listed(sorted(others))}")

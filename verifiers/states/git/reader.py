@@ -1,7 +1,8 @@
 """Reader of hostile git repositories, in memory and without running git.
 
-1. Only what holds history is read: `HEAD`, `packed-refs`, `refs/**`, loose objects, packs, and `index`. Configuration,
-   hooks, alternates, grafts and replacements are ignored, and nothing is run.
+1. Only what holds history is read: `HEAD`, `packed-refs`, `refs/**`, loose objects, packs, and `index`. Hooks,
+   alternates, grafts and replacements are ignored, and nothing is run. So is the configuration, but for the names that
+   objects have: a repository of SHA-256 names is not read and says so.
 2. Every object is hashed, so an object that does not match its name counts as absent. Objects are read as far as a ref
    reaches them; unreachable objects are not read.
 3. A missing or broken part corrupts only the queries that need it, except for refs: where a ref leads to nothing, or
@@ -19,11 +20,11 @@ from typing import Any
 from verifiers.budget import BudgetSpent, ReadingBudget
 from verifiers.errors import CorruptState
 from verifiers.normal_form import NormalState
-from verifiers.states.git.index import index_of
+from verifiers.states.git.index import FOLDER, index_of
 from verifiers.states.git.objects import GitObject, ObjectStore
 from verifiers.tree import FileTree, Node
 
-MAX_REF = 4096  # bytes
+MAX_REF, MAX_CONFIG = 4096, 64 << 10  # bytes
 DEEPEST_REF = 5  # refs that lead to refs, as in git
 DEEPEST_TAG = 50  # tags of tags
 MAX_REPOSITORIES = 1000
@@ -33,6 +34,7 @@ GITLINK = "160000"
 _REF = re.compile(r"refs/(?!replace/)[^\x00-\x20~^:?*\[\\\x7f]+(?<!\.lock)(?<![/.])")
 _BAD_REF = re.compile(r"\.\.|//|@\{|/\.|\.lock/")
 _HEX = re.compile(r"[0-9a-f]{40}")
+_SHA256 = re.compile(rb"^\s*objectformat\s*=\s*\"?sha256", re.IGNORECASE | re.MULTILINE)
 _HEAD = re.compile(r"ref:\s*refs/|[0-9a-fA-F]{40}")
 _COMMIT = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*+)")
 _TAG = re.compile(rb"object ([0-9a-f]{40})\ntype (?:commit|tree|blob|tag)\n")
@@ -73,6 +75,9 @@ def read_repository(tree: Mapping[str, Node], budget: ReadingBudget, blobs: list
     text = head.data[:MAX_REF].decode("utf-8", "replace")
     if _HEAD.match(text) is None:
         return {"spoiled": "HEAD is none"}
+    config = files.get("config")
+    if config is not None and _SHA256.search(config.data[:MAX_CONFIG]):
+        return {"spoiled": "its objects are named by SHA-256, and only SHA-1 is read"}
     store = ObjectStore(files, budget)
     made: dict[str, Any] = {"head": text.strip()}
     try:
@@ -84,7 +89,7 @@ def read_repository(tree: Mapping[str, Node], budget: ReadingBudget, blobs: list
         tips.append(made["head"])
     made |= _history(tips, store, budget, blobs)
     work = _worktree(tree, budget) if inner or ".git" in tree else ()  # a bare repository has none
-    return made | {"index": _index(files, budget), "files": list(work)}
+    return made | {"index": _index(files, store, budget), "files": list(work)}
 
 
 class _BrokenRefs(Exception):
@@ -220,20 +225,27 @@ def _keep_commit(name: str, git_object: GitObject, made: dict[str, Any], budget:
 
 def _keep_tree(name: str, git_object: GitObject, made: dict[str, Any], budget: ReadingBudget) -> list[str]:
     """Keep a tree object as `[mode, name, object]` of each entry; one that is not written as a tree is left out."""
-    entries, at, data = [], 0, git_object.data
+    entries = _tree_entries(git_object.data, budget)
+    if entries is None:
+        return []
+    budget.keep(len(git_object.data))
+    made["trees"][name] = entries
+    return [object_name for mode, _, object_name in entries if mode != GITLINK]
+
+
+def _tree_entries(data: bytes, budget: ReadingBudget) -> list[list[str]] | None:
+    entries, at = [], 0
     while at < len(data):
         budget.step(AN_ENTRY)
         space = data.find(b" ", at, at + 8)
         end = data.find(b"\0", space + 1)
         mode = data[at:space]
         if space < 0 or end < 0 or end == space + 1 or end + 21 > len(data) or not re.fullmatch(b"[0-7]{1,7}", mode):
-            return []
+            return None
         path = data[space + 1 : end].decode("utf-8", "surrogateescape")
         entries.append([_canonical(int(mode, 8)), path, data[end + 1 : end + 21].hex()])
         at = end + 21
-    budget.keep(len(data))
-    made["trees"][name] = entries
-    return [object_name for mode, _, object_name in entries if mode != GITLINK]
+    return entries
 
 
 def _canonical(mode: int) -> str:
@@ -248,16 +260,39 @@ def _canonical(mode: int) -> str:
     return GITLINK
 
 
-def _index(files: Mapping[str, Node], budget: ReadingBudget) -> dict[str, Any]:
+def _index(files: Mapping[str, Node], store: ObjectStore, budget: ReadingBudget) -> dict[str, Any]:
     node = files.get("index")
     if node is None or node.kind != "file":
         return {"entries": []}
     try:
-        return {"entries": index_of(node.data, budget)}
+        entries, skipped = index_of(node.data, budget)
+        entries = [file for entry in entries for file in _files_of(entry, skipped, store, budget)]
     except BudgetSpent:
         raise
     except CorruptState as error:
         return {"spoiled": str(error)}
+    return {"entries": entries, **({"skipped": skipped} if skipped else {})}
+
+
+def _files_of(entry: list[str], skipped: list[str], store: ObjectStore, budget: ReadingBudget) -> Iterator[list[str]]:
+    """Yield the files that an entry of the index stands for; those of a folder are not checked out.
+
+    Raises:
+        CorruptState: a folder of it is missing or broken.
+    """
+    path, mode, name = entry
+    if mode != FOLDER:
+        yield entry
+        return
+    git_object = store.get(name)
+    inside = None if git_object is None else _tree_entries(git_object.data, budget)
+    if inside is None:
+        raise CorruptState("a folder that it leaves out is missing or broken")
+    for inner_mode, part, inner in inside:
+        made = [f"{path}{part}{'/' if inner_mode == FOLDER else ''}", inner_mode, inner]
+        budget.keep(len(made[0]))
+        skipped.append(made[0])
+        yield from _files_of(made, skipped, store, budget)
 
 
 def _worktree(tree: Mapping[str, Node], budget: ReadingBudget) -> Iterator[list[str]]:
