@@ -1,7 +1,7 @@
 """Calculator of workbook formulas, for cells whose file stores no value.
 
-It supports the usual arithmetic, comparisons and texts, areas, other sheets and names, and the functions in
-`functions`. Anything else (another function, a table's name, an array, a circular reference) has no value here: a
+It supports the usual arithmetic, comparisons and texts, areas, whole columns and rows, other sheets and names, and the
+functions in `functions`. Anything else (another function, a table's name, an array, a circular reference) has no value here: a
 predicate about such a cell is false, so tasks use only what is supported. Errors (`#DIV/0!`) are texts, as in the file.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 from verifiers.budget import ReadingBudget
 from verifiers.states.workbook.book import UNCLEAR, Unclear
 from verifiers.states.workbook.functions import FUNCTIONS, cost
-from verifiers.states.workbook.model import Place, Value, Workbook, area_of
+from verifiers.states.workbook.model import COLUMNS, ROWS, Place, Value, Workbook, area_of, name_of
 from verifiers.states.workbook.operands import (
     ERROR,
     OPERATORS,
@@ -24,9 +24,11 @@ from verifiers.states.workbook.operands import (
     CellError,
     Operand,
     Unknown,
+    WholeArea,
     as_number,
     as_truth,
     held,
+    refuse,
     rounded,
     single,
 )
@@ -42,16 +44,23 @@ EXACT_DIGITS = 15  # of a number; one with more is rounded, as in a spreadsheet
 
 _TOKEN = re.compile(
     r"""\s*(?:
-      (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
-    | (?P<text>"(?:[^"]|"")*")
+      (?P<text>"(?:[^"]|"")*")
     | (?P<ref>(?:(?:'(?:[^']|'')+'|[A-Za-z_][\w.]*)!)?
-        \$?[A-Za-z]{1,3}\$?[1-9]\d*(?::\$?[A-Za-z]{1,3}\$?[1-9]\d*)?(?![\w(.]))
+        (?:\$?[A-Za-z]{1,3}\$?[1-9]\d*(?::\$?[A-Za-z]{1,3}\$?[1-9]\d*)?
+        |\$?[A-Za-z]{1,3}:\$?[A-Za-z]{1,3}|\$?[1-9]\d*:\$?[1-9]\d*)(?![\w(.]))
+    | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
     | (?P<call>[A-Za-z_][\w.]*)\(
     | (?P<name>[A-Za-z_]\w*)
     | (?P<sign><=|>=|<>|[-+*/^&=<>%(),;])
     )""",
     re.VERBOSE,
 )
+
+_WHOLE = re.compile(
+    r"\$?(?P<first>[A-Za-z]{1,3}):\$?(?P<last>[A-Za-z]{1,3})|\$?(?P<top>[1-9]\d{0,6}):\$?(?P<bottom>[1-9]\d{0,6})"
+)
+_LAZY = {"CHOOSE", "IF", "IFERROR", "IFNA", "IFS", "ISERROR", "ISNA", "ISNUMBER", "ISTEXT", "SWITCH"}
+"""Functions that may be given an error and not be one."""
 
 
 class Calculator:
@@ -69,6 +78,9 @@ class Calculator:
         self._folded = {name.casefold(): name for name in reversed(self.sheets)}
         self._known: dict[tuple[str, Place], Value] = {}
         self._asked: set[tuple[str, Place]] = set()
+        places = [place for sheet in workbook.sheets for place in sheet.cells] or [(1, 1)]
+        self.used = (max(row for row, _ in places), max(column for _, column in places))
+        """The last row and the last column that a sheet uses; whole columns of all sheets have one length."""
         self._left = MAX_STEPS
         self.depth = 0
 
@@ -125,9 +137,9 @@ class Calculator:
         self.budget.step(number)
 
     def area(self, sheet: str, text: str) -> Area:
-        """Give the values of an area."""
+        """Return the values of an area; of whole columns or rows only as far as some sheet uses them."""
         try:
-            (top, left), (bottom, right) = area_of(text)
+            (top, left), (bottom, right) = area_of(self.within_use(text))
         except ValueError:
             raise CellError("#REF!") from None
         self.step((bottom - top + 1) * (right - left + 1))
@@ -137,7 +149,19 @@ class Calculator:
             [self.known(sheet, (row, column)) for column in range(left, right + 1)] for row in range(top, bottom + 1)
         ]
         self.step(sum(len(value) for row in values for value in row if isinstance(value, str)) // A_FOLD)
-        return values
+        if (match := _WHOLE.fullmatch(text)) is None:
+            return values
+        full = ROWS * (right - left + 1) if match["first"] else COLUMNS * (bottom - top + 1)
+        return WholeArea(values, full - len(values) * len(values[0]))
+
+    def within_use(self, text: str) -> str:
+        """Turn `B:C` into `B1:C9`, and `2:3` into `A2:F3`, where no sheet has a cell behind row 9 or column F."""
+        match = _WHOLE.fullmatch(text)
+        if match is None:
+            return text
+        if match["first"]:
+            return f"{match['first']}1:{match['last']}{self.used[0]}"
+        return f"A{match['top']}:{name_of((int(match['bottom']), self.used[1]))}"
 
     def sheet_named(self, name: str) -> str:
         """Give the name of a sheet as it is spelt; one that is not there stays as it is."""
@@ -244,7 +268,7 @@ class _Formula:
         raise Unknown
 
     def call(self, name: str) -> Operand:
-        if name not in FUNCTIONS:
+        if name not in FUNCTIONS and name not in _LAZY:
             raise Unknown
         given: list[Operand | CellError] = []
         while not (given == [] and self.next_is(")")):
@@ -275,12 +299,9 @@ class _Formula:
         raise Unknown
 
     def applied(self, name: str, given: Sequence[Any]) -> Operand:
-        if name == "IFERROR" and len(given) == 2:  # noqa: PLR2004
-            failed = isinstance(given[0], CellError) or bool(ERROR.fullmatch(str(single(given[0]))))
-            given = [given[1] if failed else given[0]]
-        elif name == "IF" and given and not isinstance(given[0], CellError):
-            chosen = given[1:2] if as_truth(single(given[0])) else (given[2:3] or [False])
-            given = list(chosen)
+        given = list(given)
+        if name in _LAZY and given:
+            name, given = _decided(name, given)
         for argument in given:
             if isinstance(argument, CellError):
                 raise argument
@@ -292,6 +313,48 @@ class _Formula:
         except (ZeroDivisionError, statistics.StatisticsError):
             raise CellError("#DIV/0!") from None
         return self.made(value)
+
+
+def _decided(name: str, given: list[Any]) -> tuple[str, list[Any]]:
+    """Decide which arguments of a lazy function count, and return what is still to be called with them.
+
+    Raises:
+        CellError: the argument that decides is an error, or none fits.
+    """
+    first, *rest = given
+    if name in {"CHOOSE", "IF", "IFS", "SWITCH"}:
+        return "IF", [_branch(name, first, rest)]
+    fault = str(first) if isinstance(first, CellError) else str(_scalar(first))
+    failed = bool(ERROR.fullmatch(fault)) and (name not in {"IFNA", "ISNA"} or fault == "#N/A")
+    if name in {"IFERROR", "IFNA"} and len(given) == 2:  # noqa: PLR2004
+        return "IF", [rest[0] if failed else first]
+    if name in {"ISERROR", "ISNA"} or failed:
+        return "IF", [failed and name in {"ISERROR", "ISNA"}]
+    return name, given
+
+
+def _branch(name: str, first: Operand | CellError, rest: list[Any]) -> Any:
+    """Return the argument that a condition chooses; it may be an error itself."""
+    if isinstance(first, CellError):
+        raise first
+    if name == "IF":
+        return rest[0] if as_truth(single(first)) else (rest[1:2] or [False])[0]
+    if name == "CHOOSE":
+        number = int(as_number(first))
+        return rest[number - 1] if 0 < number <= len(rest) else refuse()
+    cases = [first, *rest] if name == "IFS" else rest
+    for test, result in zip(cases[::2], cases[1::2], strict=False):
+        if isinstance(test, CellError):
+            raise test
+        if as_truth(test) if name == "IFS" else OPERATORS["="][1](single(first), single(test)):
+            return result
+    if name == "SWITCH" and len(rest) % 2:
+        return rest[-1]
+    raise CellError("#N/A")
+
+
+def _scalar(value: Operand) -> Value:
+    return None if isinstance(value, list) and len(value) * len(value[0]) != 1 else single(value)
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:

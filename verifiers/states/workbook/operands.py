@@ -23,6 +23,17 @@ MAX_EXACT = 2**53
 """From here on a whole number is rounded to a double, as in a spreadsheet."""
 
 
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(T.*)?", re.DOTALL)
+
+
+class WholeArea(list[list[Value]]):
+    """The used part of whole columns or rows, and how many blank cells lie beyond it."""
+
+    def __init__(self, values: Area, beyond: int) -> None:
+        super().__init__(values)
+        self.beyond = beyond
+
+
 class Unknown(Exception):
     """The value cannot be determined."""
 
@@ -76,6 +87,8 @@ def as_number(value: Operand) -> Any:
     if isinstance(scalar, str):
         if ERROR.fullmatch(scalar):
             raise CellError(scalar)
+        if _DATE.fullmatch(scalar):  # a date is its text here, and a number in a spreadsheet
+            raise Unknown
         try:
             return float(scalar) if re.fullmatch(r"\s*-?\d{1,40}(\.\d*)?\s*", scalar) else refuse()
         except ValueError:
