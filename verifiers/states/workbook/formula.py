@@ -1,8 +1,9 @@
 """Calculator of workbook formulas, for cells whose file stores no value.
 
 It supports the usual arithmetic, comparisons and texts, areas, whole columns and rows, other sheets and names, and the
-functions in `functions`. Anything else (another function, a table's name, an array, a circular reference) has no value here: a
-predicate about such a cell is false, so tasks use only what is supported. Errors (`#DIV/0!`) are texts, as in the file.
+functions in `functions`. Anything else (another function, a table's name, an array, a circular reference) has no value
+here: a predicate about such a cell is false, so tasks use only what is supported. Errors (`#DIV/0!`) are texts, as in
+the file.
 """
 
 from __future__ import annotations
