@@ -97,8 +97,15 @@ def _verbs(command: Any, name: str, above: Any) -> Iterator[Verb]:
 
 
 def _parameters(command: Any, context: Any) -> dict[str, str]:
-    records = filter(None, (parameter.get_help_record(context) for parameter in command.get_params(context)))
-    return {f"`{left.strip()}`": right for left, right in records if "--help" not in left}
+    """Describe parameters as the help does; that an argument is required stands in the heading."""
+    described = {}
+    for parameter in command.get_params(context):
+        left, right = parameter.get_help_record(context) or ("--help", "")
+        if parameter.param_type_name == "argument":
+            left, right = left.removesuffix(" <str>"), right.removesuffix("  [required]")
+        if "--help" not in left:
+            described[f"`{left.strip()}`"] = right
+    return described
 
 
 if __name__ == "__main__":

@@ -166,24 +166,31 @@ def statement_fields() -> Iterator[tuple[str, str]]:
 
 
 def page() -> str:
-    """Write the reference page."""
+    """Return the reference page."""
     parts = [_HEAD]
     for kind in STATEMENTS:
         rows = [(field.split(" ", 1)[1], text) for field, text in statement_fields() if field.split(" ")[0] == kind]
-        parts.append(f"\n## `{kind}`\n\n| field | must be | checked by |\n|---|---|---|\n")
-        parts += [f"| `{path}` | {text} | {_checks(CHECKED[f'{kind} {path}'])} |\n" for path, text in rows]
+        parts.append(f"\n## `{kind}`\n\n")
+        parts += [f"- `{path}` ({text}): {_checks(CHECKED[f'{kind} {path}'])}\n" for path, text in rows]
     for name, form in FORMS.items():
         if name not in {TASKS, WITHDRAWN}:
-            what = "The document" if name == MANIFEST else "Each line"
-            parts.append(f"\n## `{name}`\n\n{what}:\n\n| field | must be |\n|---|---|\n")
-            parts += [f"| `{path}` | {text} |\n" for path, text in fields(form)]
-    parts.append("\n## Rules\n\n| rule | what it says | step |\n|---|---|---|\n")
-    parts += [f"| `{name}` | {sentence} | {_steps(name)} |\n" for name, sentence in RULES.items()]
+            parts.append(f"\n## `{name}`\n\n{'The document' if name == MANIFEST else 'Each line'}:\n\n")
+            parts += [f"- {text}: {', '.join(paths)}\n" for text, paths in _by_form(form).items()]
+    parts.append("\n## Rules\n\nIn parentheses the audit's step.\n\n")
+    parts += [f"- `{name}` ({_steps(name)}): {sentence}\n" for name, sentence in RULES.items()]
     parts.append(_README_HEAD + README_TEXT)
     parts.append("```\n\n| file | what it holds |\n|---|---|\n")
     parts += [f"| `{name}` | {what} |\n" for name, what in README_ROWS]
     parts.append(f"\n```\n{PAGE_HINT}```\n")
     return "".join(parts)
+
+
+def _by_form(form: Form) -> dict[str, list[str]]:
+    """Group the fields of a file by what they must be."""
+    paths: dict[str, list[str]] = {}
+    for path, text in fields(form):
+        paths.setdefault(text, []).append(f"`{path}`")
+    return paths
 
 
 def _steps(rule: str) -> str:
@@ -214,7 +221,8 @@ is listed as the operator's word: nothing follows from it, and nobody can recomp
 record what breaks a rule between leaves; the audit, `docs/audit.py` and `verify.html` refuse to accept it, and name the
 rule. What the fields mean is described in [ledger formats](ledger-formats.md).
 
-A path is that of the predicate; `[]` stands for each item of a list.
+A path is that of the predicate; `[]` stands for each item of a list. In parentheses stands what a field must be, after
+it what checks it.
 """
 
 
