@@ -32,7 +32,7 @@ This page is written by `python -m quarterturn.cli.reference`; a test fails wher
 With `--json` a verb prints exactly one object, `{"ok": bool, "data": ...}`, on standard output, whatever happens; for
 an error `data` is `{"error": sentence, "exit": code}`. Progress and errors go to standard error. A passphrase is taken
 from `QUARTERTURN_PASSPHRASE` or a prompt, never from an argument. `QUARTERTURN_TRACE=1` shows the traceback of an
-internal error; it may quote a task.
+internal error; it may quote a task. Headings name a verb without `quarterturn`.
 
 | exit | meaning |
 |---|---|
@@ -90,7 +90,7 @@ def _verbs(command: Any, name: str, above: Any) -> Iterator[Verb]:
     below = getattr(command, "commands", {})
     level = "#" * min(len(context.command_path.split()) + 1, 4)
     usage = [] if below else [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]
-    heading = f"{level} {context.command_path}" + (f" `{' '.join(usage)}`" if usage else "")
+    heading = f"{level} {context.command_path.removeprefix(NAME + ' ')}" + (f" `{' '.join(usage)}`" if usage else "")
     yield Verb(heading, command.help, {} if below else _parameters(command, context))
     for part in sorted(below):
         yield from _verbs(below[part], part, context)

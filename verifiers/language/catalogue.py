@@ -108,7 +108,7 @@ def _section(entry: RegisteredPredicate, told_by: str) -> Iterator[str]:
     """Write a predicate's entry; one that an earlier predicate's text describes too names that one."""
     yield f"### {entry.name}\n"
     yield f"As `{told_by}`.\n" if told_by != entry.name else _dedented(entry.doc) + "\n"
-    yield "Takes " + ", ".join(_argument(entry, name) for name in entry.schema["properties"]) + ".\n"
+    yield ", ".join(_argument(entry, name) for name in entry.schema["properties"]) + ".\n"
     example = dict(entry.example.arguments)
     if any(_is_nested(value) for value in example.values()):
         yield f"```json\n{json.dumps({entry.name: example}, ensure_ascii=False)}\n```\n"
