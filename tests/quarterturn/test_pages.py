@@ -105,7 +105,8 @@ def test_the_readme_shows_the_figures_of_the_reference_pages():
     for share, words in (("20", "{1}, {2}, {3} % of {0}"), ("10", "with 10 %: {1}, {2}, {3} %")):
         row = next(line for line in rows if line.startswith(f"| leak of {share} %"))
         assert words.format(*(cell.split(" (")[0].strip() for cell in row.split("|")[2:6])) in readme
-    cases, first = re.search(r"\| knows 10 %, repeats three values[^|]*\| (\d+) \| ([\d.]+) \|", detection).groups()
+    first = re.search(r"\| three values of one other's month \| ([\d.]+),", detection)[1]
+    cases = re.search(r"(\d+) cases in each cell", detection)[1]
     assert f"{float(first):g} % of {cases}; nobody named wrongly" in readme
     agents = ("the official client", "a lean agent")
     ratios = [float(re.search(rf"bwrap box, {agent} +\|.*\*\*([\d.]+)\*\*", bench)[1]) for agent in agents]

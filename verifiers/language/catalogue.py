@@ -99,7 +99,8 @@ def _page() -> Iterator[str]:
     shipped = (entry for entry in CATALOGUE.values() if entry.name in REGISTRY)
     for space, entries in groupby(shipped, key=lambda entry: entry.name.split(".")[0]):
         yield f"## {space}\n"
-        yield _dedented(NAMESPACES[space].__doc__ or "") + "\n"
+        if about := _dedented(NAMESPACES[space].__doc__ or "").partition("\n\n")[2]:
+            yield about + "\n"
         for entry in entries:
             yield from _section(entry, told_by.setdefault(entry.doc, entry.name))
 
@@ -123,10 +124,9 @@ def _argument(entry: RegisteredPredicate, name: str) -> str:
 
 
 def _is_nested(value: object) -> bool:
-    """Say whether a value is an object, or a list of lists or objects: its form is more than a type says."""
-    return isinstance(value, dict) or (
-        isinstance(value, list) and any(isinstance(part, (dict, list)) for part in value)
-    )
+    """Say whether a value is a list of lists or objects, or an object of such: its form is more than a type says."""
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(isinstance(part, (dict, list)) for part in parts)
 
 
 def _takes(schema: Mapping[str, Any]) -> str:
