@@ -135,6 +135,10 @@ STEPS: Mapping[str, str] = {
 """The steps of the audit, by rule or by the first part of a rule's name."""
 
 
+SHORT = {"hash": "a hash", "task": "a task's id"}
+"""Patterns that many fields have, and what the page calls them after its head."""
+
+
 def fields(form: Form, path: str = "") -> Iterator[tuple[str, str]]:
     """Give each part of a form that has a value of its own: its path, and what it must be."""
     if isinstance(form, list) and isinstance(form[0], dict):
@@ -153,7 +157,9 @@ def words(form: Form) -> str:
     if isinstance(form, dict):
         return "; ".join(f"{words(key.lstrip('*'))}: {words(inner)}" for key, inner in form.items())
     name, _, null = form.partition("|")
-    text = f"`{name[1:].replace(',', '`, `')}`" if name[0] == "=" else ({**BASIC, **PATTERNS})[name][1]
+    text = (
+        f"`{name[1:].replace(',', '`, `')}`" if name[0] == "=" else SHORT.get(name) or ({**BASIC, **PATTERNS})[name][1]
+    )
     return f"{text}, or null" if null else text
 
 
@@ -167,7 +173,7 @@ def statement_fields() -> Iterator[tuple[str, str]]:
 
 def page() -> str:
     """Return the reference page."""
-    parts = [_HEAD]
+    parts = [_HEAD, *(f"- {short}: {PATTERNS[name][1]}\n" for name, short in SHORT.items())]
     for kind in STATEMENTS:
         rows = [(field.split(" ", 1)[1], text) for field, text in statement_fields() if field.split(" ")[0] == kind]
         parts.append(f"\n## `{kind}`\n\n")
@@ -222,7 +228,8 @@ record what breaks a rule between leaves; the audit, `docs/audit.py` and `verify
 rule. What the fields mean is described in [ledger formats](ledger-formats.md).
 
 A path is that of the predicate; `[]` stands for each item of a list. In parentheses stands what a field must be, after
-it what checks it.
+it what checks it. Here and below:
+
 """
 
 
