@@ -35,8 +35,9 @@ A network attempt sends nothing where no host could be reached: it first inspect
 leads out is an escape by itself. For the addresses of bridges and metadata services it asks the kernel for a route, by
 `connect` on a datagram socket, which sends nothing.
 
-Under gVisor (`DockerBox(runtime="runsc")`, with `--network=host` among that runtime's arguments) an attempt that succeeds
-against gVisor's kernel is `bounded`, because it ends with the place. Positive controls run in the two other boxes.
+Under gVisor (`DockerBox(runtime="runsc")`, with `--network=host` among that runtime's arguments) an attempt that
+succeeds against gVisor's kernel is `bounded`, because it ends with the place. Positive controls run in the two other
+boxes.
 
 The `bwrap` box of an ordinary user has no control groups, and nobody with the right to close files of the kernel.
 There, what only *a control group* stops, and `network-counters`, is reported as an escape, and scores made in that box
