@@ -36,13 +36,10 @@ COMPARISON_HEAD = """
 |---|---|---|---|---|
 """
 RATERS = """
-`quarterturn ratings` is an [extra](../tour/extras.md). `quarterturn ratings agreement FILE...` compares raters: of
-tasks under a blind second review, of failures, of claims. A file is CSV with the columns `subject`, `rater`, `rating`
-and, where tasks share one, `skeleton`; an empty rating is missing. `quarterturn ratings sheet RUN.json --rater YOU
---out YOU.csv --html RUN.html` writes one to fill in for the failures of a run, and the run's trace without the classes;
-`--out RULES.csv` alone writes what the rules say. `quarterturn ratings reviews --out FIRST.csv` writes the reviews of a
-home's tasks, and with `--rater YOU` a blank sheet of the same tasks. Ratings that are numbers, or that `--order` puts
-in order, are compared by rank. The interval is that of the jackknife over skeletons.
+[`quarterturn ratings`](cli.md), an [extra](../tour/extras.md), compares raters: of tasks under a blind second review,
+of failures, of claims. Its files are CSV with the columns `subject`, `rater`, `rating` and, where tasks share one,
+`skeleton`; an empty rating is missing. Ratings that are numbers, or that `--order` puts in order, are compared by
+rank. The interval is that of the jackknife over skeletons.
 
 `quarterturn ratings thresholds FILE` reads CSV with the columns `submission`, `task`, `claim`, `score` (0 to 1; empty
 where no judge decided) and, where known, `skeleton`. A task passes where the mean of its claims' scores reaches the
