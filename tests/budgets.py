@@ -19,7 +19,8 @@ STARTS = ("boxes", "containers", "databases", "processes", "derivations")
 MARGIN = 1.15
 """Of units: the spread of the ratio between an idle machine and a busy one (see `docs/adr/0102`)."""
 MARGIN_OF_STARTS = 1.15
-"""What is made once for each worker counts for each, and workers share the tests anew in each run."""
+SPARE_STARTS = 8
+"""A fixture that tests share is made once by each worker, and workers share the tests anew in each run."""
 _SUM = re.compile(r"^sum = .*$", re.MULTILINE)
 
 
@@ -69,7 +70,7 @@ def with_measured(text: str, size: str, measured: Mapping[str, Mapping[str, floa
 
 
 def _budget(costs: Mapping[str, float]) -> dict[str, int]:
-    starts = {kind: ceil(costs[kind] * MARGIN_OF_STARTS) for kind in STARTS if costs.get(kind)}
+    starts = {kind: ceil(costs[kind] * MARGIN_OF_STARTS) + SPARE_STARTS for kind in STARTS if costs.get(kind)}
     return {"units": ceil(costs["units"] * MARGIN), **starts}
 
 

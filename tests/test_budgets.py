@@ -64,7 +64,7 @@ def test_the_workload_is_measured_by_the_processor_and_not_by_the_clock() -> Non
 def test_budgets_are_set_to_what_was_measured_and_a_margin() -> None:
     text = with_measured(TEXT, "all", {"vault": {"units": 20, "boxes": 10, "databases": 0, "tests": 7}})
     assert text == TEXT.replace("all = 150", "all = 113").replace(
-        "all = { units = 60 }", "all = { units = 23, boxes = 12 }"
+        "all = { units = 60 }", "all = { units = 23, boxes = 20 }"
     )
     assert with_measured(text, "all", {}) == text
     with pytest.raises(ValueError, match="would have 205 units in the size all, and the sum is 150"):

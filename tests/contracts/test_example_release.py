@@ -14,8 +14,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from freezing.example_release import COMMAND, EXAMPLE, GUIDE, RELEASE, TAMPERED, log_again, relist
 from vault.ledger.audit.verify import audit
 
-from ..patience import PATIENCE
-
 ROOT = EXAMPLE.parents[1]
 KEY = EXAMPLE / "log.vkey"
 RAISED = (b'"success_rate":"0.3333"', b'"success_rate":"0.8333"')
@@ -30,7 +28,7 @@ def files(folder):
 @pytest.mark.full
 def test_the_example_is_what_its_command_makes(tmp_path):
     command = [sys.executable, "-m", "freezing.example_release", "--to", str(tmp_path)]
-    done = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
+    done = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     there, again = files(EXAMPLE), files(tmp_path)
     del there[GUIDE]
@@ -47,7 +45,7 @@ BARE = [sys.executable, "-I", "-S", "docs/audit.py"]  # no package of anybody, a
 
 def test_the_readme_shows_what_the_second_audit_prints():
     words = [str(EXAMPLE / TAMPERED / RELEASE), "--key", str(KEY)]
-    printed = subprocess.run([*BARE, *words], check=False, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
+    printed = subprocess.run([*BARE, *words], check=False, cwd=ROOT, capture_output=True, text=True)
     block = re.search(r"```text\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     shown = [line.rstrip("…") for line in block[1].splitlines()]
     lines = iter(printed.stdout.splitlines())
@@ -77,7 +75,7 @@ def test_the_readme_shows_what_its_commands_say(tmp_path):
     for line in "".join(fenced()).splitlines():
         words = shlex.split(line)
         program = [*BARE, *words[2:]] if words[:2] == ["python3", "docs/audit.py"] else words
-        done = subprocess.run(program, check=False, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run(program, check=False, cwd=tmp_path, capture_output=True, text=True)
         codes.append(done.returncode)
         said += done.stdout
     assert codes == [0, 1, 0, 0, 1], said

@@ -13,8 +13,6 @@ import pytest
 
 from freezing.behaviour import COMMAND, FROZEN, KEPT, QUICK
 
-from ..patience import PATIENCE
-
 ROOT = Path(__file__).parents[2]
 ELSEWHERE = {  # what is frozen where it is read, and the test that compares it there
     "docs/reference/openapi.yaml": "tests/quarterturn/http/test_openapi_document.py",
@@ -53,9 +51,7 @@ def made(folder: Path, *options: str) -> dict[str, bytes]:
     """Make the frozen files again, with the one command."""
     command = [sys.executable, "-m", "freezing.behaviour", "--to", str(folder), *options]
     environment = {**os.environ, **ELSE}
-    done = subprocess.run(
-        command, check=False, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE
-    )
+    done = subprocess.run(command, check=False, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return files(folder)
 

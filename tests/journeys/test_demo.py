@@ -166,4 +166,4 @@ def test_the_auditor_needs_nothing_that_the_operator_has(month: dict[str, Any], 
         "sys.exit(0 if report.ok and not strangers else 1)\n"
     )
     auditing = [sys.executable, "-c", script, month["audit"]["bundle"], key]
-    assert subprocess.run(auditing, cwd=tmp_path, timeout=PATIENCE, check=False).returncode == 0
+    assert subprocess.run(auditing, cwd=tmp_path, check=False).returncode == 0

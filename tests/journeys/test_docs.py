@@ -12,7 +12,6 @@ import pytest
 
 from quarterturn.cli import run as quarterturn
 
-from ..patience import PATIENCE
 from ..terminals import environment, on_a_terminal
 from .small import small_set
 
@@ -73,7 +72,7 @@ def play(line: str, capfd: pytest.CaptureFixture[str]) -> str:
     if program.endswith("quarterturn"):
         status = quarterturn(words)
     else:
-        status = subprocess.run([program, *words], timeout=PATIENCE, check=False).returncode
+        status = subprocess.run([program, *words], check=False).returncode
     out, err = capfd.readouterr()
     assert status == 0, f"{line}\n{out[-500:]}\n{err[-500:]}"
     return out

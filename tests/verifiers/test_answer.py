@@ -1,13 +1,19 @@
 """Tests of the predicates on an agent's answer."""
 
+import json
+import re
+from pathlib import Path
+
 import pytest
 
 from verifiers.answer.examples import answer_views
-from verifiers.answer.predicates import items_in, numbers_in
+from verifiers.answer.predicates import numbers_in
+from verifiers.answer.readings import readings
 
 from .builders import Asked
 
 asked = Asked("answer")
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -85,8 +91,42 @@ def test_an_ordered_list_minds_order_and_repeats():
 
 
 def test_items_keep_their_commas_where_each_has_a_line():
-    assert items_in("Smith, John\nDoe, Jane") == ["Smith, John", "Doe, Jane"]
-    assert items_in("'quoted', \"both\"") == ["quoted", "both"]
+    assert asked(answer_views("Smith, John\nDoe, Jane"), "list", items=["Smith, John", "Doe, Jane"])
+    assert asked(answer_views("'quoted', \"both\""), "list", items=["quoted", "both"])
+
+
+def rows_of_the_specification():
+    """Yield what the table of answers in docs/SPEC.md says: form, its values, an answer, and whether it passes."""
+    table = (ROOT / "docs/SPEC.md").read_text(encoding="utf-8").partition("| asked for | passes | fails |\n")[2]
+    for row in table.partition("\n\n")[0].splitlines()[1:]:
+        asked_for, *cells = row.strip("| ").split(" | ")
+        kind, *values = (asked_for.split()[1], *re.findall(r"`([^`]+)`", asked_for))
+        for holds, cell in zip((True, False), cells, strict=True):
+            for answer in re.findall(r"``\s(.+?)\s``(?=,|$)", cell):
+                yield pytest.param(kind, values, answer.replace("⏎", "\n"), holds, id=f"{asked_for}: {answer}")
+
+
+@pytest.mark.parametrize(("kind", "values", "answer", "holds"), list(rows_of_the_specification()))
+def test_dressings_count_as_the_specification_says(kind, values, answer, holds):
+    forms = {
+        "text": [("equals", {"text": values[0]}), ("oneOf", {"texts": ["Green", values[0]]})],
+        "number": [("number", {"value": int(values[0])} if kind == "number" else {})],
+        "set": [("set", {"items": values})],
+        "list": [("list", {"items": values})],
+        "JSON": [("json", {"value": json.loads(values[0]) if kind == "JSON" else None})],
+    }
+    for name, arguments in forms[kind]:
+        assert asked(answer_views(answer), name, **arguments) is holds
+
+
+def test_the_specification_has_rows_of_each_form():
+    assert len({row.values[0] for row in rows_of_the_specification()}) == 5
+    assert len(list(rows_of_the_specification())) > 60
+
+
+def test_a_flood_of_marks_has_few_readings():
+    for marks in ("`", "*", "'\"", "`'", "_*", ". ", "```\n"):
+        assert len(list(readings(marks * 30_000))) < 20
 
 
 def test_a_json_answer_is_compared_by_value():
@@ -95,4 +135,3 @@ def test_a_json_answer_is_compared_by_value():
     assert not asked(answer_views('{"b": [1]}'), "json", value={"a": None, "b": [1.0]})
     assert not asked(answer_views('{"b": [1, 1], "a": null}'), "json", value={"a": None, "b": [1.0]})
     assert not asked(answer_views("[" * 100_000), "json", value=[])
-    assert not asked(answer_views("```json\n{}\n```"), "json", value={})

@@ -1,6 +1,7 @@
 """Predicates over the final answer: the text that the agent gave at the end.
 
-An agent that gave no answer fails every one of them. White space around the answer never counts.
+An agent that gave no answer fails every one of them. White space around the answer never counts, nor do the dressings
+that people put around an answer or an item of it: a fence, code marks, emphasis, quotes, a closing full stop.
 """
 # The answer is submitted text too, and it is taken apart where it is judged: it is one capped text, what looks into it
 # is linear in it, and the only parser is that of JSON, in which normal forms are written as well.
@@ -24,6 +25,7 @@ from verifiers.answer.claims import (
     reply_outcome,
 )
 from verifiers.answer.examples import answer_views
+from verifiers.answer.readings import bare, forms_of, read_as, readings, split_list, ungrouped
 from verifiers.errors import CorruptState, StateUnavailable, TargetMissing
 from verifiers.formats.plain_json import parse_json
 from verifiers.predicates.context import Context
@@ -40,14 +42,37 @@ TOLERANCE = {"type": "number", "minimum": 0}
 _NUMBERS = re.compile(
     r"(?<![\w.])[-+]?(?:[0-9]{1,3}(?:,[0-9]{3}){1,13}|[0-9]{1,40})(?:\.[0-9]{1,40})?(?:[eE][-+]?[0-9]{1,3})?(?!\w|\.[0-9])"
 )
-_BULLET = re.compile(r"^\s*(?:[-*•]|[0-9]+[.)])\s+")
 
 
-def _folded(context: Context, texts: Iterable[str], *, ignore_case: bool) -> list[str]:
-    """Return texts without differences of case, where case does not count; they count against the budget."""
-    given = list(texts)
-    context.budget.step(1 + len(given) // ITEMS)
-    return [casefolded(text, context.budget) for text in given] if ignore_case else given
+class _Wanted:
+    """Texts that a predicate wants, held against what an answer says."""
+
+    def __init__(self, context: Context, texts: Iterable[str], *, ignore_case: bool) -> None:
+        self.context, self.ignore_case = context, ignore_case
+        self.texts = [self.fold(text.strip()) for text in texts]
+        self._forms = forms_of(self.texts)
+
+    def fold(self, text: str) -> str:
+        """Return a text without differences of case, where case does not count."""
+        return casefolded(text, self.context.budget) if self.ignore_case else text
+
+    def read(self, text: str) -> str:
+        """Return the wanted text that a part of the answer stands for, or that part's last reading."""
+        return read_as(text, self._forms, self.fold)
+
+    def split(self, answer: str) -> list[str]:
+        """Return the items that an answer names."""
+
+        def split() -> list[str]:
+            self.context.budget.step(len(answer) * A_LETTER)
+            return split_list(answer, lambda part: self.read(part) in self._forms)
+
+        return self.context.once(("answer items", self.ignore_case, *self.texts), split)
+
+    def read_all(self, items: Sequence[str]) -> list[str]:
+        """Return what each item stands for."""
+        self.context.budget.step(1 + len(items) // ITEMS)
+        return [self.read(item) for item in items]
 
 
 def _given(context: Context) -> str:
@@ -59,41 +84,19 @@ def _given(context: Context) -> str:
     return context.answer.strip()
 
 
-def _named(context: Context, answer: str) -> list[str]:
-    def named() -> list[str]:
-        context.budget.step(len(answer) * A_LETTER)
-        return items_in(answer)
-
-    return context.once("answer items", named)
-
-
 def _document(answer: str) -> Any:
-    try:
-        return parse_json(answer)
-    except ValueError:
-        raise TargetMissing(f"the answer is not JSON: {quoted(answer)}") from None
+    for reading in readings(answer):
+        try:
+            return parse_json(reading)
+        except ValueError:
+            continue
+    raise TargetMissing(f"the answer is not JSON: {quoted(answer)}")
 
 
 def numbers_in(text: str) -> set[Fraction]:
     """Find the numbers in a text; commas may group thousands, and a part of a word or of a version is no number."""
     matches = set(_NUMBERS.findall(text.replace("\u2212", "-")))
     return {Fraction(Decimal(number.replace(",", ""))) for number in matches}
-
-
-def items_in(text: str) -> list[str]:
-    """Split a list: a JSON array of texts, or one item a line, or items parted by commas or semicolons.
-
-    Bullets, numbering, and quotes or backticks around an item are taken off.
-    """
-    try:
-        parsed = parse_json(text)
-        if isinstance(parsed, list) and all(isinstance(item, str) for item in parsed):
-            return [item.strip() for item in parsed]
-    except ValueError:
-        pass
-    lines = [line for line in text.splitlines() if line.strip()]
-    parts = [_BULLET.sub("", line) for line in lines] if len(lines) > 1 else re.split("[,;]", text)
-    return [item for part in parts if (item := part.strip().strip("`'\"").strip())]
 
 
 @predicate(
@@ -106,9 +109,8 @@ def items_in(text: str) -> list[str]:
 )
 def equals(context: Context, text: str, *, ignore_case: bool = False) -> ProbeResult:
     """The whole answer is this text."""
-    answer = _given(context)
-    wanted, given = _folded(context, (text.strip(), answer), ignore_case=ignore_case)
-    return ProbeResult(given == wanted, f"the answer is {quoted(answer)}")
+    answer, wanted = _given(context), _Wanted(context, [text], ignore_case=ignore_case)
+    return ProbeResult(wanted.read(answer) in wanted.texts, f"the answer is {quoted(answer)}")
 
 
 @predicate(
@@ -121,10 +123,8 @@ def equals(context: Context, text: str, *, ignore_case: bool = False) -> ProbeRe
 )
 def one_of(context: Context, texts: Sequence[str], *, ignore_case: bool = False) -> ProbeResult:
     """The whole answer is one of these texts."""
-    answer = _given(context)
-    given, *wanted = _folded(context, (answer, *map(str.strip, texts)), ignore_case=ignore_case)
-    right = given in wanted
-    return ProbeResult(right, f"the answer is {quoted(answer)}")
+    answer, wanted = _given(context), _Wanted(context, texts, ignore_case=ignore_case)
+    return ProbeResult(wanted.read(answer) in wanted.texts, f"the answer is {quoted(answer)}")
 
 
 @predicate(
@@ -141,7 +141,7 @@ def number(context: Context, value: float, tolerance: float = 0) -> ProbeResult:
     """Exactly one number occurs in the answer, and it is this one, within the tolerance (0 if none is given)."""
     answer = _given(context)
     context.once("answer letters", lambda: context.budget.step(len(answer) * A_LETTER))
-    numbers = context.once("answer numbers", lambda: numbers_in(answer))
+    numbers = context.once("answer numbers", lambda: numbers_in(ungrouped(bare(answer))))
     if len(numbers) != 1:
         raise TargetMissing(f"the answer has {len(numbers)} different numbers in it: {quoted(answer)}")
     return ProbeResult(near(next(iter(numbers)), value, tolerance), f"the answer is {quoted(answer)}")
@@ -160,8 +160,8 @@ def number(context: Context, value: float, tolerance: float = 0) -> ProbeResult:
 def contains(context: Context, text: str, *, ignore_case: bool = False) -> ProbeResult:
     """The text occurs in the answer. Prefer another predicate where an answer that lists everything must not pass."""
     answer = _given(context)
-    part, whole = _folded(context, (text, answer), ignore_case=ignore_case)
-    return ProbeResult(place_of(part, whole, context.budget) >= 0, f"the answer is {quoted(answer)}")
+    fold = partial(casefolded, budget=context.budget) if ignore_case else str
+    return ProbeResult(place_of(fold(text), fold(answer), context.budget) >= 0, f"the answer is {quoted(answer)}")
 
 
 @predicate(
@@ -175,12 +175,12 @@ def contains(context: Context, text: str, *, ignore_case: bool = False) -> Probe
 def item_set(context: Context, items: Sequence[str], *, ignore_case: bool = False) -> ProbeResult:
     """The answer is a list of just these items, in any order.
 
-    It may be a JSON array, one item a line (with bullets or numbers), or items parted by commas or semicolons.
+    It may be a JSON array, one item a line (with bullets or numbers), or items parted by commas or semicolons, the last
+    two by "and".
     """
-    answer = _given(context)
-    named, fold = _named(context, answer), partial(_folded, context, ignore_case=ignore_case)
-    same = set(fold(named)) == set(fold(map(str.strip, items)))
-    return ProbeResult(same, f"the answer names {listed(named)}")
+    answer, wanted = _given(context), _Wanted(context, items, ignore_case=ignore_case)
+    named = wanted.split(answer)
+    return ProbeResult(set(wanted.read_all(named)) == set(wanted.texts), f"the answer names {listed(named)}")
 
 
 @predicate(
@@ -193,10 +193,9 @@ def item_set(context: Context, items: Sequence[str], *, ignore_case: bool = Fals
 )
 def item_list(context: Context, items: Sequence[str], *, ignore_case: bool = False) -> ProbeResult:
     """The answer is a list of just these items, in this order; written as for `answer.set`."""
-    answer = _given(context)
-    named, fold = _named(context, answer), partial(_folded, context, ignore_case=ignore_case)
-    same = fold(named) == fold(map(str.strip, items))
-    return ProbeResult(same, f"the answer names {listed(named)}")
+    answer, wanted = _given(context), _Wanted(context, items, ignore_case=ignore_case)
+    named = wanted.split(answer)
+    return ProbeResult(wanted.read_all(named) == wanted.texts, f"the answer names {listed(named)}")
 
 
 @predicate(

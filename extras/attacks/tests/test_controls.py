@@ -26,7 +26,6 @@ from sandbox.errors import Unavailable
 from sandbox.isolation.filters import filter_of
 from sandbox.isolation.seccomp import AUDIT_ARCH, MACHINES
 from sandbox.isolation.system_calls import NUMBERS
-from tests.patience import PATIENCE
 from tests.sampling import sample
 from tests.sandbox.isolation.test_seccomp import decide
 
@@ -156,7 +155,7 @@ def wired():
 def inside(place, *words, **more):
     """Run a program in the network namespace of a process."""
     enter = ["nsenter", f"--net=/proc/{place.pid}/ns/net", *words]
-    return subprocess.run(enter, capture_output=True, timeout=PATIENCE, check=True, **more).stdout
+    return subprocess.run(enter, capture_output=True, check=True, **more).stdout
 
 
 WAYS = "from sandbox.attacks.probes.network_exits import ways_out, interfaces"

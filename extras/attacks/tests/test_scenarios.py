@@ -23,7 +23,6 @@ from sandbox.results.outcome import TaskRun
 from sandbox.runs import submission
 from sandbox.runs.run import run_task
 from sandbox.transcript import CallRecord, Transcript
-from tests.patience import PATIENCE
 from verifiers.language.verdict import Evidence, Verdict
 
 ROOT = Path(__file__).parents[3]
@@ -135,13 +134,11 @@ def test_programs_are_played_together_where_the_table_says_so():
 
 def test_a_program_says_which_there_are_and_leaves_nothing_where_there_is_a_way_out(tmp_path):
     program = [sys.executable, "-B", str(HOSTILE / "agent.py")]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
     assert (done.returncode, "json-nan" in done.stderr) == (2, True)
     interfaces = Path("/proc/net/dev").read_text().count(":")
     if interfaces > 1:
-        done = subprocess.run(
-            [*program, "stay-in-folders"], capture_output=True, text=True, timeout=PATIENCE, check=False
-        )
+        done = subprocess.run([*program, "stay-in-folders"], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (3, "")
 
 
@@ -156,9 +153,7 @@ def test_a_row_is_written_only_where_the_table_before_it_was_replaced(name, monk
 
 def test_it_runs_from_a_copy_of_its_folder_as_a_submission_does():
     made = submission.command(f"python3 {HOSTILE / 'agent.py'} json-nan", submitter="mallory")
-    done = subprocess.run(
-        [sys.executable, *made.program.command[1:-1]], capture_output=True, timeout=PATIENCE, check=False
-    )
+    done = subprocess.run([sys.executable, *made.program.command[1:-1]], capture_output=True, check=False)
     assert b"json-nan" in done.stderr
 
 

@@ -15,7 +15,6 @@ import pytest
 
 from freezing import exports
 from quarterturn_export import folder, hugging_face, inspect_log
-from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.slow, pytest.mark.exhaustive, pytest.mark.needs("consumers")]
 
@@ -58,7 +57,7 @@ print(json.dumps(logs))
 def read(program: str, place: Path) -> Any:
     """Read an export in the consumers' environment."""
     command = [PYTHON, "-I", "-c", program, str(place)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.strip().splitlines()[-1])
 

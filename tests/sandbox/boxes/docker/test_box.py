@@ -361,7 +361,7 @@ def lock(box, tmp_path_factory):
 
     def run(name, *command):
         words = [str(folder / "lock"), str(folder / name), "--", *command]
-        return subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        return subprocess.run(words, capture_output=True, text=True, check=False)
 
     return run
 
