@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from sandbox.measures.failure_class import BY_JUDGEMENT, TITLES
 from sandbox.measures.grounding import NEAR
 from sandbox.measures.root_causes import CAUSES
-from sandbox.measures.table import COMPARISONS, MEASURES, SHARE, Definition
+from sandbox.measures.table import COMPARISONS, MEASURES, SHARE, TOOLING, Definition
 
-HEAD = """# Measures
+HEAD = f"""# Measures
 
 This page is written by `python -m sandbox.measures.reference`; a test fails where the two differ.
 
@@ -24,7 +24,7 @@ release's log bound. [Why so](../adr/archive.md#adr-0078).
 ## Of one run
 
 Unless a note says otherwise, a measure lies between 0 and 1, a higher value is better, it has an interval, it needs no
-judge, and a private run shows it once its tasks have retired.
+judge, and a private run shows it once its tasks have retired. *The article* is "{TOOLING}".
 
 | name | what it is | n counts | from | notes |
 |---|---|---|---|---|
@@ -36,14 +36,10 @@ COMPARISON_HEAD = """
 |---|---|---|---|---|
 """
 RATERS = """
-`quarterturn ratings` is an [extra](../tour/extras.md). `quarterturn ratings agreement FILE...` compares raters: of
-tasks under a blind second review, of failures, of claims. A file is CSV with the columns `subject`, `rater`, `rating`
-and, where tasks share one, `skeleton`; an empty rating is missing. `quarterturn ratings sheet RUN.json --rater YOU
---out YOU.csv --html RUN.html` writes one to fill in for the failures of a run, and the run's trace without the classes;
-`--out RULES.csv` alone writes what the rules say. `quarterturn ratings reviews --out FIRST.csv` writes the reviews of a
-home's tasks, and with `--rater YOU` a blank sheet of the same tasks. Ratings that are numbers, or that `--order` puts
-in order, are compared by rank. The interval is that of the jackknife over skeletons; where leaving any one out changes
-nothing, as for raters who always agree, there is none.
+[`quarterturn ratings`](cli.md), an [extra](../tour/extras.md), compares raters: of tasks under a blind second review,
+of failures, of claims. Its files are CSV with the columns `subject`, `rater`, `rating` and, where tasks share one,
+`skeleton`; an empty rating is missing. Ratings that are numbers, or that `--order` puts in order, are compared by
+rank. The interval is that of the jackknife over skeletons.
 
 `quarterturn ratings thresholds FILE` reads CSV with the columns `submission`, `task`, `claim`, `score` (0 to 1; empty
 where no judge decided) and, where known, `skeleton`. A task passes where the mean of its claims' scores reaches the
@@ -81,8 +77,7 @@ The classes are those of MCP-Atlas; the rules and their order are ours. A task t
 agent's doing has the first class whose rule matches, and keeps the others that match. What decided is one sentence
 with the call or the predicate. The two that are a matter of judgement are decided without a judge: the first by
 the answer's words, the last because nothing else matches. On 22 failures made by hand from these definitions alone,
-two of each class, the rules gave 20 the class that a reader gives; the two that they missed were of the last class.
-One rule was mended since: what made every call of a solution is not partial.
+two of each class, the rules gave 20 the class that a reader gives.
 
 | class | evidence |
 |---|---|
@@ -135,7 +130,8 @@ def _table(rows: Sequence[str]) -> str:
 
 
 def _row(measure: Definition) -> str:
-    cells = (f"`{measure.name}`", measure.definition, measure.counts, measure.source, "; ".join(_notes(measure)))
+    source = measure.source.replace(TOOLING, "the article")
+    cells = (f"`{measure.name}`", measure.definition, measure.counts, source, "; ".join(_notes(measure)))
     return f"| {' | '.join(cells)} |"
 
 

@@ -68,15 +68,19 @@ def page() -> str:
 def _format(wire: Wire) -> Iterator[str]:
     speaks = {"openai": "OpenAI", "anthropic": "Anthropic"}[wire.style]
     yield f"\n## `POST {wire.path}` ({speaks})\n\n"
-    yield "| field of a request | what becomes of it | |\n|---|---|---|\n"
-    yield from _rows(wire.request)
+    yield "Fields of a request:\n\n"
+    yield from (f"- {rule}: {', '.join(places)}.\n" for rule, places in _by_rule(wire.request).items())
     yield "\nOf an answer these come back: "
     yield ", ".join(f"`{place}`" for place, _ in wire.answer.places("") if "<" not in place.rpartition(".")[2]) + ".\n"
     if wire.named_events:
         yield f"\nOf a stream these events: {', '.join(f'`{kind}`' for kind in wire.events)}.\n"
 
 
-def _rows(shape: Shape) -> Iterator[str]:
+def _by_rule(shape: Shape) -> dict[str, list[str]]:
+    """Group the fields by what becomes of them and why."""
+    groups: dict[str, list[str]] = {}
     for place, known in shape.places(""):
         if not place.endswith(">"):
-            yield f"| `{place}` | {known.rule} | {known.why} |\n"
+            rule = f"*{known.rule}*" + (f" ({known.why})" if known.why else "")
+            groups.setdefault(rule, []).append(f"`{place}`")
+    return groups

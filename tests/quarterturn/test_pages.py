@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn.cli import reference
+from quarterturn.cli import reference, whole_tree
 from quarterturn.cli.terminal.exits import BUG, EXITS, INTERRUPTED
 from quarterturn.settings import ModelSettings, Settings
 
@@ -25,6 +25,24 @@ PACKAGES = ("vault", "verifiers", "grammars", "sandbox", "rotation", "quartertur
 def test_the_reference_is_written_from_the_commands():
     page = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
     assert page == reference.page(), "write it again: python -m quarterturn.cli.reference > docs/reference/cli.md"
+
+
+def test_the_reference_names_each_option_at_its_verb_and_describes_it_there_or_once():
+    page = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
+    head, *sections = re.split(r"^#{3,4} ([a-z][a-z0-9 -]*[a-z0-9])(?: `.*`)?$", page, flags=re.MULTILINE)
+    verbs = dict(zip(sections[::2], sections[1::2], strict=True))
+    for path, command in _verbs(whole_tree(), ()):
+        for option in (name for parameter in command.params for name in parameter.opts if name[:2] == "--"):
+            place = head if f"Also `{option}`" in verbs[path] or f", `{option}`" in verbs[path] else verbs[path]
+            assert option == "--help" or re.search(rf"^- `{option}\b.*`: ", place, re.MULTILINE), (path, option)
+
+
+def _verbs(command, path):
+    """Give each verb with its path, and not the groups of verbs."""
+    for name, part in getattr(command, "commands", {}).items():
+        yield from _verbs(part, (*path, name))
+    if path and not getattr(command, "commands", {}):
+        yield " ".join(path), command
 
 
 def test_the_reference_explains_every_exit_code():
@@ -105,7 +123,8 @@ def test_the_readme_shows_the_figures_of_the_reference_pages():
     for share, words in (("20", "{1}, {2}, {3} % of {0}"), ("10", "with 10 %: {1}, {2}, {3} %")):
         row = next(line for line in rows if line.startswith(f"| leak of {share} %"))
         assert words.format(*(cell.split(" (")[0].strip() for cell in row.split("|")[2:6])) in readme
-    cases, first = re.search(r"\| knows 10 %, repeats three values[^|]*\| (\d+) \| ([\d.]+) \|", detection).groups()
+    first = re.search(r"\| three values of one other's month \| ([\d.]+),", detection)[1]
+    cases = re.search(r"(\d+) cases in each cell", detection)[1]
     assert f"{float(first):g} % of {cases}; nobody named wrongly" in readme
     agents = ("the official client", "a lean agent")
     ratios = [float(re.search(rf"bwrap box, {agent} +\|.*\*\*([\d.]+)\*\*", bench)[1]) for agent in agents]

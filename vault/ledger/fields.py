@@ -135,6 +135,10 @@ STEPS: Mapping[str, str] = {
 """The steps of the audit, by rule or by the first part of a rule's name."""
 
 
+SHORT = {"hash": "a hash", "task": "a task's id"}
+"""Patterns that many fields have, and what the page calls them after its head."""
+
+
 def fields(form: Form, path: str = "") -> Iterator[tuple[str, str]]:
     """Give each part of a form that has a value of its own: its path, and what it must be."""
     if isinstance(form, list) and isinstance(form[0], dict):
@@ -153,7 +157,9 @@ def words(form: Form) -> str:
     if isinstance(form, dict):
         return "; ".join(f"{words(key.lstrip('*'))}: {words(inner)}" for key, inner in form.items())
     name, _, null = form.partition("|")
-    text = f"`{name[1:].replace(',', '`, `')}`" if name[0] == "=" else ({**BASIC, **PATTERNS})[name][1]
+    text = (
+        f"`{name[1:].replace(',', '`, `')}`" if name[0] == "=" else SHORT.get(name) or ({**BASIC, **PATTERNS})[name][1]
+    )
     return f"{text}, or null" if null else text
 
 
@@ -166,24 +172,31 @@ def statement_fields() -> Iterator[tuple[str, str]]:
 
 
 def page() -> str:
-    """Write the reference page."""
-    parts = [_HEAD]
+    """Return the reference page."""
+    parts = [_HEAD, *(f"- {short}: {PATTERNS[name][1]}\n" for name, short in SHORT.items())]
     for kind in STATEMENTS:
         rows = [(field.split(" ", 1)[1], text) for field, text in statement_fields() if field.split(" ")[0] == kind]
-        parts.append(f"\n## `{kind}`\n\n| field | must be | checked by |\n|---|---|---|\n")
-        parts += [f"| `{path}` | {text} | {_checks(CHECKED[f'{kind} {path}'])} |\n" for path, text in rows]
+        parts.append(f"\n## `{kind}`\n\n")
+        parts += [f"- `{path}` ({text}): {_checks(CHECKED[f'{kind} {path}'])}\n" for path, text in rows]
     for name, form in FORMS.items():
         if name not in {TASKS, WITHDRAWN}:
-            what = "The document" if name == MANIFEST else "Each line"
-            parts.append(f"\n## `{name}`\n\n{what}:\n\n| field | must be |\n|---|---|\n")
-            parts += [f"| `{path}` | {text} |\n" for path, text in fields(form)]
-    parts.append("\n## Rules\n\n| rule | what it says | step |\n|---|---|---|\n")
-    parts += [f"| `{name}` | {sentence} | {_steps(name)} |\n" for name, sentence in RULES.items()]
+            parts.append(f"\n## `{name}`\n\n{'The document' if name == MANIFEST else 'Each line'}:\n\n")
+            parts += [f"- {text}: {', '.join(paths)}\n" for text, paths in _by_form(form).items()]
+    parts.append("\n## Rules\n\nIn parentheses the audit's step.\n\n")
+    parts += [f"- `{name}` ({_steps(name)}): {sentence}\n" for name, sentence in RULES.items()]
     parts.append(_README_HEAD + README_TEXT)
     parts.append("```\n\n| file | what it holds |\n|---|---|\n")
     parts += [f"| `{name}` | {what} |\n" for name, what in README_ROWS]
     parts.append(f"\n```\n{PAGE_HINT}```\n")
     return "".join(parts)
+
+
+def _by_form(form: Form) -> dict[str, list[str]]:
+    """Group the fields of a file by what they must be."""
+    paths: dict[str, list[str]] = {}
+    for path, text in fields(form):
+        paths.setdefault(text, []).append(f"`{path}`")
+    return paths
 
 
 def _steps(rule: str) -> str:
@@ -214,7 +227,9 @@ is listed as the operator's word: nothing follows from it, and nobody can recomp
 record what breaks a rule between leaves; the audit, `docs/audit.py` and `verify.html` refuse to accept it, and name the
 rule. What the fields mean is described in [ledger formats](ledger-formats.md).
 
-A path is that of the predicate; `[]` stands for each item of a list.
+A path is that of the predicate; `[]` stands for each item of a list. In parentheses stands what a field must be, after
+it what checks it. Here and below:
+
 """
 
 

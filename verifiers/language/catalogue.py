@@ -75,8 +75,9 @@ _HEAD = """\
 # Predicates
 
 What a task's `success_predicate` can ask for. This page is written by `verifiers.language.catalogue.reference()`; a
-test fails where the two differ. Every example below is run by a test, on a state where it holds and on one where it
-does not.
+test fails where the two differ. `quarterturn predicate list --json` has an example of each, which a test runs on a
+state where it holds and on one where it does not. An argument takes a string unless it says what else; one with `?` may
+be left out; where two are *one of*, exactly one is given.
 
 - `{"all": [...]}`, `{"any": [...]}` and `{"not": {...}}` compose predicates; an empty list is refused, and nesting
   ends at 16 levels.
@@ -94,28 +95,38 @@ def reference() -> str:
 
 def _page() -> Iterator[str]:
     yield _HEAD
+    told_by: dict[str, str] = {}
     shipped = (entry for entry in CATALOGUE.values() if entry.name in REGISTRY)
     for space, entries in groupby(shipped, key=lambda entry: entry.name.split(".")[0]):
         yield f"## {space}\n"
-        yield _dedented(NAMESPACES[space].__doc__ or "") + "\n"
+        if about := _dedented(NAMESPACES[space].__doc__ or "").partition("\n\n")[2]:
+            yield about + "\n"
         for entry in entries:
-            yield from _section(entry)
+            yield from _section(entry, told_by.setdefault(entry.doc, entry.name))
 
 
-def _section(entry: RegisteredPredicate) -> Iterator[str]:
+def _section(entry: RegisteredPredicate, told_by: str) -> Iterator[str]:
+    """Write a predicate's entry; one that an earlier predicate's text describes too names that one."""
     yield f"### {entry.name}\n"
-    yield _dedented(entry.doc) + "\n"
-    yield "| argument | takes | |\n|---|---|---|"
-    for name, schema in entry.schema["properties"].items():
-        yield f"| `{name}` | {_takes(schema)} | {_need(entry, name)} |"
-    document = {entry.name: dict(entry.example.arguments)}
-    yield f"\n```json\n{json.dumps(document, ensure_ascii=False)}\n```\n"
+    yield f"As `{told_by}`.\n" if told_by != entry.name else _dedented(entry.doc) + "\n"
+    yield ", ".join(_argument(entry, name) for name in entry.schema["properties"]) + ".\n"
+    example = dict(entry.example.arguments)
+    if any(_is_nested(value) for value in example.values()):
+        yield f"```json\n{json.dumps({entry.name: example}, ensure_ascii=False)}\n```\n"
 
 
-def _need(entry: RegisteredPredicate, name: str) -> str:
+def _argument(entry: RegisteredPredicate, name: str) -> str:
+    takes = _takes(entry.schema["properties"][name])
+    kind = "" if takes == "string" else f" ({takes})"
     if name in entry.schema["required"]:
-        return "required"
-    return "one of these" if {"required": [name]} in entry.schema.get("oneOf", []) else "optional"
+        return f"`{name}`{kind}"
+    return f"one of `{name}`{kind}" if {"required": [name]} in entry.schema.get("oneOf", []) else f"`{name}?`{kind}"
+
+
+def _is_nested(value: object) -> bool:
+    """Say whether a value is a list of lists or objects, or an object of such: its form is more than a type says."""
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(isinstance(part, (dict, list)) for part in parts)
 
 
 def _takes(schema: Mapping[str, Any]) -> str:

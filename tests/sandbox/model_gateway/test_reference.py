@@ -20,4 +20,5 @@ def test_every_field_of_every_format_is_on_it():
     for path, wire in WIRES.items():
         part = written.partition(f"`POST {path}`")[2].partition("\n## ")[0]
         for name, known in wire.request.fields.items():
-            assert f"| `{name}` | {known.rule} | {known.why} |" in part
+            begin = f"- *{known.rule}*" + (f" ({known.why})" if known.why else "") + ": "
+            assert any(line.startswith(begin) and f"`{name}`" in line for line in part.splitlines())
