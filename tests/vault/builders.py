@@ -1,11 +1,16 @@
 """Builders that the vault's tests share: keys, changed files, flipped bits and frozen releases."""
 
+import errno
+import itertools
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 from sqlalchemy import Engine
@@ -126,3 +131,31 @@ def said_by_the_page(report: Mapping[str, Any]) -> dict[str, Any]:
         for step in report["steps"]
     ]
     return {name: value for name, value in report.items() if name != "caveats"} | {"steps": steps}
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing catches it."""
+
+
+DISK_CALLS = ("open", "write", "fsync", "rename", "mkdir", "unlink")
+STRIKES = [pytest.param(Killed(), id="kill"), pytest.param(OSError(errno.EIO, os.strerror(errno.EIO)), id="fail")]
+"""What strikes a call to the disk: the process ends there, or the call fails alone."""
+
+
+def struck(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object], number: int, error: BaseException) -> bool:
+    """Strike the work at its call to the disk of this number; return whether it made so many."""
+    left = itertools.count(number, -1)
+
+    def before(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **how: Any) -> Any:
+            if (place := next(left)) == 0 or (place < 0 and isinstance(error, Killed)):
+                raise error  # who is killed cleans nothing up either
+            return real(*args, **how)
+
+        return call
+
+    with monkeypatch.context() as patch, suppress(Killed, VaultError):
+        for name in DISK_CALLS:
+            patch.setattr(os, name, before(getattr(os, name)))
+        work()
+    return next(left) < 0

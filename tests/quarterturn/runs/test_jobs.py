@@ -20,7 +20,6 @@ from quarterturn.runs import jobs, private_runs
 from quarterturn.runs.request import RunControl, RunRequest
 from quarterturn.submissions.store.queue import LEASE, pause
 from quarterturn.submissions.store.requests import SubmissionRequest
-from rotation.errors import Refused
 from sandbox.boxes import box
 from sandbox.errors import NotAllowed, Unavailable
 from sandbox.results.failure import AttemptFacts, Stage
@@ -120,20 +119,6 @@ def outcome(task) -> TaskRun:
     return TaskRun(task.id, task.category, task.max_steps, Verdict.FALSE, found, Transcript((), None, "answered"))
 
 
-def test_tasks_that_an_earlier_attempt_finished_are_not_served_again(house):
-    opened = house.official.open(AGENT, NoWorld())
-    done, lost, *others = house.run_tasks.prepare(opened).tasks
-    house.run_tasks.serve(opened, done.id, lost.id)
-    house.run_tasks.record(opened, outcome(done))
-    taken = house.official.resume(opened.record.number, AGENT, NoWorld())
-    again = serve(house.run_tasks, taken)
-    assert [task.id for task in again] == [task.id for task in others], "what was being played is failed"
-    assert {serving.times for serving in house.exposures.servings()} == {1}
-    for task in again:
-        house.run_tasks.record(taken, outcome(task))
-    assert len(house.official.close(taken)) == house.spec.size
-
-
 def test_a_run_whose_program_ended_with_an_error_in_every_task_has_failed_and_is_charged(house):
     submission = submit(house)
     claim = house.queue.claim("w")
@@ -175,22 +160,6 @@ def test_tasks_played_and_not_judged_are_sealed_and_not_served_again(house):
     house.run_tasks.seal(taken, left_of(tasks[2]))
     house.official.end(number, "turn")
     assert not house.runs.left(number)
-
-
-def test_a_worker_thought_dead_writes_nothing_into_the_run(house):
-    opened = house.official.open(AGENT, NoWorld())
-    first = serve(house.run_tasks, opened)[0]
-    house.official.resume(opened.record.number, AGENT, NoWorld())
-    with pytest.raises(NotAllowed, match="attempt"):
-        house.run_tasks.record(opened, outcome(first))
-    assert not house.runs.held(opened.record.number, opened.attempt)
-
-
-def test_a_run_is_not_resumed_with_another_submission(house):
-    opened = house.official.open(AGENT, NoWorld())
-    other = submissions.command("false", submitter="ada", name="other")
-    with pytest.raises(Refused, match="another submitter, submission"):
-        house.official.resume(opened.record.number, other, NoWorld())
 
 
 def test_a_run_that_its_owner_cancelled_is_aborted_in_public(house):
@@ -285,18 +254,6 @@ def test_while_the_database_is_gone_nobody_says_that_a_job_was_lost(house, monke
 
     monkeypatch.setattr(house.submissions, "get", gone)
     assert beat.status() == "held"
-
-
-@pytest.mark.both_databases
-def test_a_private_job_is_played_disclosed_and_ended(house):
-    made = submit(house)
-    house.job_worker.work(house.queue.claim("w"), threading.Event())
-    ended = house.submissions.get(made.id)
-    assert (ended.state, ended.code, ended.charged) == ("done", None, True)
-    assert house.runs.get(ended.run).state is RunState.DONE
-    shown = house.owner_view.of(ended)
-    assert shown["figures"]["whole"]["attempted"] == house.spec.size
-    assert (house.places.view / "board" / f"{MONTH}.json").exists()
 
 
 def test_a_worker_that_stops_gives_its_job_back_and_the_next_one_ends_it(house):

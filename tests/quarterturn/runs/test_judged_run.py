@@ -7,10 +7,8 @@ import re
 
 import pytest
 
-from quarterturn.app import Application
 from quarterturn.errors import UpstreamDown
 from rotation.calendar import Month
-from rotation.errors import Refused
 from rotation.month import sets
 from sandbox.claim_judge.loopback_model import Dials, LoopbackModel
 from vault.ledger.audit.verify import audit
@@ -114,15 +112,3 @@ def test_a_reply_that_cannot_be_read_never_passes_a_task(opened, home):
         with house.claim_judges.opened("private") as judge:
             _, results = house.run_player.play(agent, box, Quiet(), claims=judge)
     assert not any(result.passed for result in results)
-
-
-def test_without_a_judge_no_task_with_claims_is_served(home):
-    house = Application(home, None)
-    house.rotation.run(FIRST.plus(-1))
-    box, agent = in_memory(answers)
-    with pytest.raises(Refused, match="have claims that a language model judges"):
-        house.run_player.play(agent, box, Quiet())
-    (record,) = house.runs.list()
-    assert record.state == "aborted"
-    assert not house.exposures.totals()
-    house.close()

@@ -216,15 +216,6 @@ def test_a_cause_is_forgotten_once_the_run_is_played_on(home):
     assert set(verdicts(home, 1).values()) == {"false turn"}
 
 
-def test_cancelling_a_run_fails_what_is_left(home):
-    run = home.open()
-    home.run_tasks.serve(run, run.tasks[0])
-    home.run_tasks.record(run, home.done(run.tasks[0]))
-    home.run_tasks.stop(run, "machine")
-    home.official.end(1, "cancelled")
-    assert Counter(verdicts(home, 1).values()) == {"true finished": 1, "false cancelled": len(run.tasks) - 1}
-
-
 def test_a_run_that_was_served_nothing_is_aborted(home):
     home.open()
     assert home.official.end(1, "cancelled").state is RunState.ABORTED

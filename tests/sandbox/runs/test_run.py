@@ -296,22 +296,6 @@ def test_after_the_retries_of_a_run_it_stays_unknown():
     assert outcome.attempts == RETRIES + 1
 
 
-def test_a_world_that_dies_once_after_a_call_is_a_fail():
-    def story(made):
-        hands = Hands(made)
-        hands.list()
-        hands.write()
-        if len(box.worlds) == 1:
-            box.worlds[0].die()
-            made.hang()
-        hands.answer("2")
-
-    box, agent = in_memory(story)
-    outcome = run(a_task(), agent, box)
-    assert (outcome.verdict, outcome.failure, outcome.attempts) == (Verdict.FALSE, "unclear", 1)
-    assert (outcome.code, len(outcome.transcript.calls)) == ("world-died", 2), "what was seen of it is kept"
-
-
 # ---- what is refused ----
 
 

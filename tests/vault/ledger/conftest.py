@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -634,6 +635,14 @@ class Month:
 def month(tmp_path: Path) -> Month:
     """Give a month that has not begun."""
     return Month(tmp_path)
+
+
+@pytest.fixture
+def memory() -> Iterator[Path]:
+    """Give a folder in memory, if there is any: what a kill leaves there is what it leaves on a disk."""
+    shared = Path("/dev/shm")
+    with TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:
+        yield Path(folder)
 
 
 @pytest.fixture

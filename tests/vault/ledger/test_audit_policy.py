@@ -74,16 +74,6 @@ def test_a_run_under_a_head_that_the_quorum_never_saw_is_refused_by_its_name(bun
     assert failed.detail.startswith("log/checkpoints/11: the checkpoint is cosigned by A;")
 
 
-def test_a_cosignature_of_another_head_fails_the_whole_note(bundle):
-    path = bundle / "log" / "checkpoint"
-    head = Checkpoint.parse(take_apart(path.read_bytes())[0])
-    other = Checkpoint(head.origin, head.size, bytes(32))
-    path.write_text(path.read_text() + WITNESSES["A"].cosign(other, NOW) + WITNESSES["B"].cosign(head, NOW))
-    failed = audit(bundle, [KEY], policy=Policy.parse(f"{KNOWN}quorum B\n")).failed
-    assert failed
-    assert "does not verify" in failed.detail
-
-
 def test_a_cosignature_of_the_time_0_says_nothing_and_is_refused(bundle):
     path = bundle / "log" / "checkpoint"
     head = Checkpoint.parse(take_apart(path.read_bytes())[0])

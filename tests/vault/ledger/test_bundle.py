@@ -3,6 +3,8 @@
 import io
 import json
 import re
+import shutil
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -16,8 +18,9 @@ from vault.ledger.statements.leaf import sha256_hex
 from vault.ledger.tree.merkle import HASH_BYTES
 from vault.ledger.tree.tiles import MAX_LEAF, WIDTH, pack_entries
 
-from ..builders import refused
+from ..builders import RELEASE, STRIKES, refused, struck
 from .conftest import with_other
+from .freeze import files_of
 
 TERABYTE = 1 << 40
 
@@ -42,6 +45,22 @@ def test_another_release_of_the_same_name_is_refused(month):
     with pytest.raises(Refused, match="something else"):
         write_bundle(folder, with_other(canary=lambda _: "0" * 8 + "-0000" * 3 + "-" + "0" * 12)(month.content()),
                      month.folder / "log")  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", STRIKES)
+def test_killed_or_failing_at_each_call_the_next_try_finishes_it(month, memory, monkeypatch, error):
+    whole = files_of(month.play().retire())
+    folder = memory / "releases" / RELEASE
+    for number in count():
+        more = struck(monkeypatch, lambda: write_bundle(folder, month.content(), month.folder / "log"), number, error)
+        assert not folder.exists() or files_of(folder) == whole, "half a release is there"
+        write_bundle(folder, month.content(), month.folder / "log")
+        assert files_of(folder.parent) == {f"{RELEASE}/{name}": data for name, data in whole.items()}
+        if not more:
+            break
+        shutil.rmtree(folder.parent)
+    assert number > 50
 
 
 def test_nothing_is_written_before_the_statement_is_published(month):

@@ -1,8 +1,6 @@
 """Tests of collecting cosignatures: a head counts once enough witnesses signed, whatever the others do."""
 
-import json
-import subprocess
-import sys
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +16,7 @@ from vault.ledger.write.cosigning import Witnesses
 from vault.ledger.write.witness import SIZE, TEXT, LocalWitness, WitnessReply
 
 from ...patience import PATIENCE
-from ..builders import ORIGIN, WITNESSES, signer
+from ..builders import ORIGIN, STRIKES, WITNESSES, signer, struck
 
 LOG = signer()
 
@@ -305,14 +303,39 @@ def test_many_who_publish_at_once_all_come_to_a_cosigned_head(stage):
     assert stage.writer.fsck() == []
 
 
-@pytest.mark.needs("strace")
-@pytest.mark.parametrize("way", ["kill", "fail"])
-def test_killed_or_failing_at_a_call_of_the_logs_or_the_witnesss_it_finishes_after_a_restart(way, tmp_path):
-    crasher = Path(__file__).with_name("crasher.py")
-    done = subprocess.run(
-        [sys.executable, crasher, "cosign", way, tmp_path, "5"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["problems"] == []
-    assert found["calls"] > 20
+@pytest.mark.slow
+@pytest.mark.parametrize("error", STRIKES)
+def test_killed_or_failing_at_each_call_of_log_or_witness_it_finishes_after_a_restart(memory, monkeypatch, error):
+    monkeypatch.setattr(threading.Thread, "start", threading.Thread.run)  # so that the witness is struck, too
+    stage, kept = Stage(memory / "stage"), memory / "kept"
+    policy = f"witness A {WITNESSES['A'].witness.vkey} https://a.example/\nquorum A\n"
+
+    def answer(body: bytes) -> WitnessReply:
+        try:
+            return stage.witnesses["A"].add_checkpoint(body)
+        except OSError:
+            return WitnessReply(500, TEXT, b"")
+
+    def play() -> None:
+        stage.grow(9)
+        stage.client(policy).require()
+
+    stage.parts["A"] = answer
+    stage.grow(5)
+    stage.client(policy).require()
+    shutil.copytree(stage.folder, kept)
+    for number in count():
+        more = struck(monkeypatch, play, number, error)
+        client, seen = stage.client(policy), stage.witnesses["A"].last(ORIGIN)
+        assert client.head().size in {5, 9}
+        assert seen in {client.head(), stage.writer.checkpoint()}
+        play()
+        assert client.require() == client.head() == stage.writer.checkpoint()
+        assert stage.writer.fsck() == []
+        for path in ("checkpoint", "checkpoints/9"):
+            client.policy.open(stage.shown(path))
+        if not more:
+            break
+        shutil.rmtree(stage.folder)
+        shutil.copytree(kept, stage.folder)
+    assert number > 40
