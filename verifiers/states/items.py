@@ -72,7 +72,7 @@ SORTS: Mapping[str, Sequence[str]] = {
     "graph": ("entity", "observation", "relation"),
     "json_document": ("value",),
     "mailbox": ("folder", "message", "sent message"),
-    "postgres": ("schema", "table", "column", "constraint", "index", "row"),
+    "postgres": ("schema", "table", "column", "constraint", "index", "row", "object", "sequence"),
     "redis": ("key",),
     "sqlite": ("table", "column", "index", "view", "trigger", "rows", "row"),
     "workbook": ("file", "workbook", "name", "sheet", "merged cells", "row"),
@@ -294,6 +294,10 @@ def _tables(state: NormalState) -> Iterator[Item]:
         keys = next((entry["columns"] for entry in table["constraints"] if entry["kind"] == _PRIMARY), ())
         readable = [column["name"] for column in table["columns"] if column["readable"]]
         yield from _rows(key, name, readable, keys, table["rows"])
+    for name, definition in state.document["objects"]:
+        yield Item(name, "object", {"name": name}, {"definition": definition})
+    for name, last in state.document["sequences"]:
+        yield Item(f"value of {name}", "sequence", {"name": name}, {"last": last})
 
 
 def _rows(
