@@ -75,7 +75,7 @@ SORTS: Mapping[str, Sequence[str]] = {
     "postgres": ("schema", "table", "column", "constraint", "index", "row", "object", "sequence"),
     "redis": ("key",),
     "sqlite": ("table", "column", "index", "view", "trigger", "rows", "row"),
-    "workbook": ("file", "workbook", "name", "sheet", "merged cells", "row"),
+    "workbook": ("file", "workbook", "name", "sheet", "merged cells", "row", "look"),
 }
 """State kind to the sorts of its items that a selection can name."""
 _FOLDER, _PRIMARY, _COMPUTED = "040000", "p", 2
@@ -381,6 +381,8 @@ def _workbooks(state: NormalState) -> Iterator[Item]:
             continue
         for name, meaning in book["names"].items():
             yield Item(f"{path}: name {name}", "name", {**key, "name": name}, {"means": meaning})
+        for place, look in book.get("looks", ()):
+            yield Item(f"{path}: {place}", "look", {**key, "place": place}, {"is": look})
         for place, sheet in enumerate(book["sheets"], 1):
             about = {"place": place, "hidden": sheet["hidden"], "tables": sheet["tables"]}
             its = {**key, "sheet": sheet["name"]}

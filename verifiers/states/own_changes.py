@@ -55,6 +55,11 @@ def _has_counted_on(before: Any, after: Any) -> bool:
     return type(after) is int and type(before) in {int, type(None)} and 0 <= after - (before or 0) <= MAX_COUNTED
 
 
+def _is_open_again(before: Any, after: Any) -> bool:
+    """Say whether an issue is open both times, which a forge remembers of one that was closed in between."""
+    return {before, after} <= {None, "reopened"}
+
+
 def _is_the_same_branch(before: Any, after: Any) -> bool:
     """Say whether an end of a pull request is the branch that it was.
 
@@ -69,11 +74,13 @@ def _is_another_time(before: Any, after: Any) -> bool:
 
 
 _BY_VALUE: Mapping[tuple[str, str], Callable[[Any, Any], bool]] = {
+    ("issue", "state_reason"): _is_open_again,
     ("key", "expires"): _has_run_down,
     ("sequence", "last"): _has_counted_on,
     ("pull request", "base"): _is_the_same_branch,
     ("pull request", "head"): _is_the_same_branch,
     ("pull request", "merged_at"): _is_another_time,
+    ("pull request", "state_reason"): _is_open_again,
 }
 """Sort of item and field to what says whether the server itself has changed the value so."""
 
