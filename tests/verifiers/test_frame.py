@@ -20,10 +20,12 @@ from verifiers.states.damage import list_damages
 from verifiers.states.files.examples import files
 from verifiers.states.git.examples import repository
 from verifiers.states.items import SORTS, items_of
+from verifiers.states.mailbox.writer import NewMessage, maildir
 from verifiers.states.own_changes import is_server_change
 from verifiers.states.readers import read_all
 from verifiers.states.sqlite.examples import database
 from verifiers.states.workbook.examples import workbook
+from verifiers.tree import JudgeInput
 
 BASE = [
     "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, n INT)",
@@ -119,6 +121,8 @@ def test_a_change_that_nobody_enumerated_is_noticed_and_named():
         ("ALTER TABLE t ADD COLUMN extra TEXT", "table t, sql changed; column extra of t, added"),
         ("CREATE INDEX i ON t (n)", "index i, added"),
         ("CREATE VIEW v AS SELECT 1", "view v, added"),
+        ("PRAGMA user_version = 7", "database, user_version changed"),
+        ("PRAGMA application_id = 7", "database, application_id changed"),
         ("UPDATE t SET n = 'x' WHERE id = 1", "t row id = 1, n changed"),
         ("DELETE FROM t WHERE id = 2", "t row id = 2, removed"),
     ):
@@ -196,6 +200,20 @@ def test_a_bold_cell_is_a_change():
         return text.replace('<c r="A1"', '<c s="3" r="A1"') if name == SHEET else text
 
     assert "format of A!A1, added" in framed(with_parts(before, bold), before).found
+
+
+def test_a_file_beside_a_database_and_a_header_of_a_message_are_changes():
+    before = database(BASE)
+    (tree,) = before.states.values()
+    run = replace(before, states={"sqlite": type(tree)({**tree, "copy.db": tree["main.db"]})})
+    assert "file copy.db, added" in framed(run, before).found
+    letter = NewMessage("a@example.org", "a@example.org", ["b@example.org"], "Hi", "Hello")
+    before = JudgeInput({"email": maildir({}, [letter])})
+    (tree,) = before.states.values()
+    (path,) = (path for path, node in tree.items() if node.kind == "file" and path.startswith("outbox"))
+    data = tree[path].data.replace(b"Subject:", b"Reply-To: c@example.org\nSubject:")
+    run = replace(before, states={"email": type(tree)({**tree, path: replace(tree[path], data=data)})})
+    assert "sent message a@example.org, headers changed" in framed(run, before).found
 
 
 @pytest.mark.parametrize(
@@ -381,7 +399,7 @@ def test_what_a_server_calls_a_new_item_can_be_another_name_and_what_it_called_a
 
 def message(folder, flags="S", name="m1@example.org"):
     told = ["", "a@example.org", "b@example.org", "", "", "Plan", "At 10?"]
-    return [f"Maildir/{folder}", folder, flags, name, *told, []]
+    return [f"Maildir/{folder}", folder, flags, name, *told, [], []]
 
 
 def changes_of_mail(before, after):
@@ -409,7 +427,7 @@ def test_the_copy_of_a_sent_message_is_its_servers_and_another_one_is_not():
 
     assert labels(state(message("Sent"))) == ["sent message m1@example.org"]
     assert labels(state(message("Sent", "S"), message("Sent", "S"))) == ["message m1@example.org", *labels(state())]
-    other = [*message("Sent")[:10], "At 11?", []]
+    other = [*message("Sent")[:10], "At 11?", [], []]
     assert labels(state(other)) == ["message m1@example.org", *labels(state())]
 
 
