@@ -47,7 +47,10 @@ VALUE_CHARACTERS = 60
 """Characters of a value that a row's label has; where it is longer, the label has a digest of the values."""
 DIGEST_CHARACTERS = 10
 """Characters of that digest."""
-A_MESSAGE = ("path", "folder", "flags", "id", "refers", "from", "to", "cc", "recipients", "subject", "text", "files")
+A_MESSAGE = (
+    *("path", "folder", "flags", "id", "refers", "from", "to", "cc", "recipients", "subject", "text", "files"),
+    "headers",
+)
 MARKS = {"S": "read", "F": "flagged", "R": "answered", "D": "draft", "T": "deleted"}
 """Letter of a message's flags to the field that it is."""
 AN_EVENT = ("kind", "uid", "summary", "start", "end", "location", "description", "status", "repeats", "attendees")
@@ -72,10 +75,10 @@ SORTS: Mapping[str, Sequence[str]] = {
     "graph": ("entity", "observation", "relation"),
     "json_document": ("value",),
     "mailbox": ("folder", "message", "sent message"),
-    "postgres": ("schema", "table", "column", "constraint", "index", "row"),
+    "postgres": ("schema", "table", "column", "constraint", "index", "row", "object", "sequence"),
     "redis": ("key",),
-    "sqlite": ("table", "column", "index", "view", "trigger", "rows", "row"),
-    "workbook": ("file", "workbook", "name", "sheet", "merged cells", "row"),
+    "sqlite": ("database", "file", "table", "column", "index", "view", "trigger", "rows", "row"),
+    "workbook": ("file", "workbook", "name", "sheet", "merged cells", "row", "look"),
 }
 """State kind to the sorts of its items that a selection can name."""
 _FOLDER, _PRIMARY, _COMPUTED = "040000", "p", 2
@@ -257,6 +260,9 @@ def _named(record: Mapping[str, Any], names: Sequence[str]) -> Fields:
 
 
 def _database(state: NormalState) -> Iterator[Item]:
+    yield Item("database", "database", {}, state.document.get("header", {}))
+    for path in state.document.get("beside", ()):
+        yield Item(f"file {path}", "file", {"path": path}, {})
     for kind, name, table, sql in state.document.get("others", ()):
         yield Item(f"{kind} {name}", kind, {"name": name}, {"table": table, "sql": sql})
     for table in state.document["tables"]:
@@ -295,6 +301,10 @@ def _tables(state: NormalState) -> Iterator[Item]:
         keys = next((entry["columns"] for entry in table["constraints"] if entry["kind"] == _PRIMARY), ())
         readable = [column["name"] for column in table["columns"] if column["readable"]]
         yield from _rows(key, name, readable, keys, table["rows"])
+    for name, definition in state.document.get("objects", ()):
+        yield Item(name, "object", {"name": name}, {"definition": definition})
+    for name, last in state.document.get("sequences", ()):
+        yield Item(f"value of {name}", "sequence", {"name": name}, {"last": last})
 
 
 def _rows(
@@ -378,6 +388,8 @@ def _workbooks(state: NormalState) -> Iterator[Item]:
             continue
         for name, meaning in book["names"].items():
             yield Item(f"{path}: name {name}", "name", {**key, "name": name}, {"means": meaning})
+        for place, look in book.get("looks", ()):
+            yield Item(f"{path}: {place}", "look", {**key, "place": place}, {"is": look})
         for place, sheet in enumerate(book["sheets"], 1):
             about = {"place": place, "hidden": sheet["hidden"], "tables": sheet["tables"]}
             its = {**key, "sheet": sheet["name"]}

@@ -12,6 +12,8 @@ from typing import Any
 SECOND_MS = 1000
 MAX_RUN_MS = 15 * 60 * 1000
 """Milliseconds that pass between a world's start and the reading of its state, at most; a run ends earlier."""
+MAX_COUNTED = 100
+"""Values of a sequence that rows use up, refused and undone ones among them; more than these are used on purpose."""
 
 GENERATED_KEYS: Mapping[str, str] = {"event": "uid", "message": "id", "sent message": "id", "todo": "uid"}
 """Sort of item to the part of its key that the server makes up for a new one: the next time it is another one."""
@@ -48,6 +50,16 @@ def _has_run_down(before: Any, after: Any) -> bool:
     return type(before) is type(after) is int and -SECOND_MS < before - after <= MAX_RUN_MS
 
 
+def _has_counted_on(before: Any, after: Any) -> bool:
+    """Say whether a sequence gave out some more values: no rollback takes them back. Null is one that gave out none."""
+    return type(after) is int and type(before) in {int, type(None)} and 0 <= after - (before or 0) <= MAX_COUNTED
+
+
+def _is_open_again(before: Any, after: Any) -> bool:
+    """Say whether an issue is open both times, which a forge remembers of one that was closed in between."""
+    return {before, after} <= {None, "reopened"}
+
+
 def _is_the_same_branch(before: Any, after: Any) -> bool:
     """Say whether an end of a pull request is the branch that it was.
 
@@ -62,10 +74,13 @@ def _is_another_time(before: Any, after: Any) -> bool:
 
 
 _BY_VALUE: Mapping[tuple[str, str], Callable[[Any, Any], bool]] = {
+    ("issue", "state_reason"): _is_open_again,
     ("key", "expires"): _has_run_down,
+    ("sequence", "last"): _has_counted_on,
     ("pull request", "base"): _is_the_same_branch,
     ("pull request", "head"): _is_the_same_branch,
     ("pull request", "merged_at"): _is_another_time,
+    ("pull request", "state_reason"): _is_open_again,
 }
 """Sort of item and field to what says whether the server itself has changed the value so."""
 

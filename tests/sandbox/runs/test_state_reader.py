@@ -214,6 +214,50 @@ def test_tricks_to_hide_from_or_stop_the_reader_fail():
     assert played_apart(HIDING, {"id": 1, "item": "lamp", "price": 5}) == dict.fromkeys(HIDING, Verdict.TRUE)
 
 
+BESIDE = [
+    "create view v as select * from stock",
+    "create materialized view m as select * from stock",
+    "create sequence s",
+    "create function f() returns int language sql as 'select 1'",
+    "create rule r as on delete to stock do also nothing",
+    "comment on table stock is 'x'",
+    "comment on column stock.item is 'x'",
+    "create type mood as enum ('a', 'b')",
+    "create domain d as int check (value > 0)",
+    "grant select on stock to public",
+    "grant usage on schema public to public",
+    "alter table stock enable row level security",
+    "create policy p on stock using (true)",
+    "alter table stock set (fillfactor = 70)",
+    "alter table stock set unlogged",
+    "alter table stock alter column item set statistics 500",
+    "alter table stock replica identity full",
+    "create statistics s on id, item from stock",
+    "create table part (a int) partition by list (a)",
+    "alter role agent set statement_timeout = 9",
+    "alter default privileges grant select on tables to public",
+    'create collation c from "C"',
+    "create publication p",
+    "select lo_from_bytea(0, 'x')",
+    "select setval('stock_id_seq', 5000)",
+    "alter sequence stock_id_seq increment by 10",
+]
+
+
+@pytest.mark.box
+@pytest.mark.slow
+@pytest.mark.needs("databases")
+def test_whatever_else_is_made_in_a_database_is_a_change():
+    """Most leave an item of their own, so they can share a world; what is undone leaves none."""
+    undone = "; ".join(["begin", *BESIDE[:9], "insert into stock (item) values ('x')", "rollback"])
+    frame = {"postgres.unchanged": {}}
+    taken_back = "grant select on stock to public; revoke select on stock from public"
+    assert played(undone, taken_back, predicate=frame).verdict is Verdict.TRUE
+    proved = played(*BESIDE, predicate=frame)
+    assert proved.errors == 0, proved.log
+    assert "and 14 more" in proved.evidence.found
+
+
 @pytest.mark.box
 @pytest.mark.slow
 @pytest.mark.needs("databases")

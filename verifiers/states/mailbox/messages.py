@@ -30,6 +30,7 @@ class MailMessage:
         recipients: whom it was handed over for, of one that was sent.
         text: its text, of the first part that is plain, or else of the first that is HTML, as it stands.
         attachments: name and content of each.
+        headers: those that no other field tells of (`Reply-To: a@b.example`), but for the ones that each server adds.
     """
 
     path: str
@@ -44,6 +45,7 @@ class MailMessage:
     subject: str = field(repr=False)
     text: str = field(repr=False)
     attachments: tuple[tuple[str, bytes], ...] = field(repr=False)
+    headers: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

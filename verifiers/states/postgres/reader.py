@@ -22,4 +22,5 @@ def read_tables(tree: FileTree, budget: ReadingBudget) -> NormalState:
     for table in base.tables:
         budget.step(A_TABLE + AN_ENTRY * (len(table.columns) + len(table.constraints) + len(table.indexes)))
         budget.step(A_ROW * len(table.rows))
+    budget.step(AN_ENTRY * (len(base.objects) + len(base.sequences)))
     return NormalState(document_of(base))

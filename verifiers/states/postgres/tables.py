@@ -3,11 +3,15 @@
     {"schemas": [name], "tables": [{"schema", "name", "rows": [[text or null]],
       "columns": [{"name", "type", "base", "not_null", "default", "identity", "computed", "readable"}],
       "constraints": [{"name", "kind", "definition", "valid", "columns", "to", "to_columns"}],
-      "indexes": [{"name", "unique", "valid", "partial", "columns", "definition"}]}]}
+      "indexes": [{"name", "unique", "valid", "partial", "columns", "definition"}]}],
+     "objects": [[name, definition]], "sequences": [[name, last value or null]]}
 
-Only base tables are in it: no view, foreign or partitioned table. A row has the text of its readable columns, in their
-order, as PostgreSQL prints them with ISO dates in UTC. A column that is computed, or of a type that is not PostgreSQL's
-own, an enumeration or an array of those, is not readable. `kind` is PostgreSQL's letter (`pg_constraint.contype`).
+Only base tables are among the tables. All else that can be made is among the `objects`, as PostgreSQL describes it:
+views, foreign and partitioned tables, functions, triggers, types, comments, privileges, …
+
+A row has the text of its readable columns, in their order, as PostgreSQL prints them with ISO dates in UTC. A column
+that is computed, or of a type that is not PostgreSQL's own, an enumeration or an array of those, is not readable.
+`kind` is PostgreSQL's letter (`pg_constraint.contype`).
 """
 
 from __future__ import annotations
@@ -123,10 +127,12 @@ class PostgresTable:
 
 @dataclass(frozen=True)
 class PostgresDatabase:
-    """The schemas and tables of a database."""
+    """The schemas and tables of a database, what else is in it, and how far its sequences have counted."""
 
     schemas: Sequence[str]
     tables: Sequence[PostgresTable]
+    objects: Sequence[Sequence[str]] = ()
+    sequences: Sequence[Sequence[str | int | None]] = ()
 
     @cached_property
     def by_name(self) -> dict[tuple[str, str], PostgresTable]:
@@ -151,7 +157,12 @@ def database_of(document: dict[str, Any]) -> PostgresDatabase:
         CorruptState: it tells of none.
     """
     try:
-        return PostgresDatabase(_texts(document["schemas"]), tuple(_table(table) for table in document["tables"]))
+        return PostgresDatabase(
+            _texts(document["schemas"]),
+            tuple(_table(table) for table in document["tables"]),
+            tuple(_pair(entry, str) for entry in document.get("objects", ())),  # releases before 1.0 have neither
+            tuple(_pair(entry, int | None) for entry in document.get("sequences", ())),
+        )
     except (LookupError, TypeError, ValueError, AttributeError):
         raise CorruptState("the state was read as something that is no database") from None
 
@@ -214,7 +225,7 @@ def _document(text: str) -> list[Any]:
 
 def document_of(base: PostgresDatabase) -> dict[str, Any]:
     """Give the normal form of a database."""
-    return {"schemas": list(base.schemas), "tables": [_plain(table) for table in base.tables]}
+    return {attribute.name: _plain(getattr(base, attribute.name)) for attribute in fields(base)}
 
 
 def _plain(value: Any) -> Any:
@@ -257,6 +268,13 @@ def _listed(name: str, value: Any) -> Any:
     if isinstance(value, list):
         return _texts(value, or_none=True) if name != "to" else list(_texts(value))
     return () if value is None and name in {"columns", "to_columns"} else value
+
+
+def _pair(entry: Any, kind: Any) -> tuple[str, Any]:
+    name, value = entry
+    if not isinstance(name, str) or not isinstance(value, kind):
+        raise TypeError
+    return name, value
 
 
 def _texts(values: Any, *, or_none: bool = False) -> tuple[Any, ...]:

@@ -68,7 +68,21 @@ def read_database(tree: FileTree, budget: ReadingBudget) -> NormalState:
             reader.guard()
             declared, others = reader.declarations()
         tables = [{**reader.table(name), "sql": sql} for name, sql in declared]
-        return NormalState({"tables": tables, "others": others}, tuple(reader.blobs))
+        made = {"tables": tables, "others": others, "header": _header(data), "beside": _others(tree)}
+        return NormalState(made, tuple(reader.blobs))
+
+
+def _header(data: bytes) -> dict[str, int]:
+    """Read the two numbers in the file's header that are an application's to set (fileformat2, section 1.3)."""
+    return {
+        name: int.from_bytes(data[at : at + 4], "big") for name, at in (("user_version", 60), ("application_id", 68))
+    }
+
+
+def _others(tree: FileTree) -> list[str]:
+    """List the files beside the database that are not a part of it."""
+    known = {FILE, *(FILE + end for end in ("-journal", "-wal", "-shm"))}
+    return [path for path, node in tree.items() if path not in known and node.kind != "directory"]
 
 
 def recovered_file(tree: FileTree, budget: ReadingBudget) -> bytes:

@@ -51,10 +51,11 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class Workbook:
-    """A workbook: its worksheets in order, and its defined names with what each refers to."""
+    """A workbook: its worksheets in order, its defined names with what each refers to, and its looks (`appearance`)."""
 
     sheets: tuple[Sheet, ...]
     names: Mapping[str, str] = field(default_factory=dict, repr=False)
+    looks: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
 
 def place_of(text: str) -> Place:

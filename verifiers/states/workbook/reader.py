@@ -24,12 +24,14 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError, XMLParser, fromstring
 
 from verifiers.budget import ReadingBudget
 from verifiers.errors import CorruptState
 from verifiers.normal_form import NormalState
+from verifiers.states.workbook.appearance import list_looks
 from verifiers.states.workbook.book import Unclear
 from verifiers.states.workbook.formula import Calculator
 from verifiers.states.workbook.model import (
@@ -106,7 +108,7 @@ def _book(workbook: Workbook, budget: ReadingBudget) -> dict[str, Any]:
         tables = [[table.name, table.area, list(table.columns)] for table in sheet.tables]
         made = {"name": sheet.name, "hidden": sheet.hidden, "tables": tables, "merged": list(sheet.merged)}
         sheets.append({**made, "cells": cells})
-    return {"sheets": sheets, "names": dict(workbook.names)}
+    return {"sheets": sheets, "names": dict(workbook.names), "looks": [list(look) for look in workbook.looks]}
 
 
 class CorruptWorkbook(CorruptState):
@@ -170,7 +172,22 @@ class _Reader:
             for entry in root.iterfind(f"{_MAIN}definedNames/{_MAIN}definedName")
             if "localSheetId" not in entry.attrib
         }
-        return Workbook(tuple(sheets), names)
+        parts = {path: partial(self.unpacked, path) for path in self.parts}
+        places = {entry.attrib["name"]: related[entry.attrib[_LINK]] for entry in entries}
+        looks = list_looks(
+            root,
+            {name: self.xml(path) for name, (kind, path) in places.items() if kind == "worksheet"},
+            next((self.xml(target) for kind, target in related.values() if kind == "styles"), None),
+            parts,
+        )
+        return Workbook(tuple(sheets), names, tuple(self.counted(looks)))
+
+    def counted(self, looks: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        """Charge the budget for what there is beside values."""
+        for place, text in looks:
+            self.budget.step(A_CELL)
+            self.budget.keep(len(place) + len(text))
+            yield place, text
 
     def xml(self, path: str) -> Element:
         """Unpack and parse a part, once."""

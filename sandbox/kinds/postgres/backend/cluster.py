@@ -122,8 +122,73 @@ WITH spaces AS (
                     WHERE u.place <= i.indnkeyatts)
     ) ORDER BY x.relname) AS list
     FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid GROUP BY i.indrelid
+), parts AS (  -- what else can be made, each as catalogue, oid and what tells of it
+    SELECT 'pg_class'::regclass AS class, r.oid, CASE r.relkind
+        WHEN 'S' THEN (SELECT concat_ws(' ', format_type(q.seqtypid, NULL), q.seqstart, q.seqincrement, q.seqmin,
+                                        q.seqmax, q.seqcache, q.seqcycle) FROM pg_sequence q WHERE q.seqrelid = r.oid)
+        WHEN 'p' THEN pg_get_partkeydef(r.oid) ELSE pg_get_viewdef(r.oid) END AS definition
+    FROM pg_class r JOIN spaces s ON s.oid = r.relnamespace WHERE r.relkind IN ('v', 'm', 'S', 'p', 'f', 'c')
+    UNION ALL SELECT 'pg_class'::regclass, i.indexrelid, pg_get_indexdef(i.indexrelid)
+    FROM pg_index i JOIN pg_class r ON r.oid = i.indrelid AND r.relkind <> 'r' JOIN spaces s ON s.oid = r.relnamespace
+    UNION ALL SELECT 'pg_proc'::regclass, f.oid,
+        concat_ws(' ', CASE f.prokind WHEN 'a' THEN '' ELSE pg_get_functiondef(f.oid) END, f.proacl)
+    FROM pg_proc f JOIN spaces s ON s.oid = f.pronamespace
+    UNION ALL SELECT 'pg_trigger'::regclass, oid, concat_ws(' ', pg_get_triggerdef(oid), tgenabled)
+    FROM pg_trigger WHERE NOT tgisinternal
+    UNION ALL SELECT 'pg_rewrite'::regclass, oid, concat_ws(' ', pg_get_ruledef(oid), ev_enabled)
+    FROM pg_rewrite WHERE oid >= 16384 AND rulename <> '_RETURN'
+    UNION ALL SELECT 'pg_policy'::regclass, oid, concat_ws(' ', polcmd, polpermissive, polroles,
+        pg_get_expr(polqual, polrelid), pg_get_expr(polwithcheck, polrelid)) FROM pg_policy
+    UNION ALL SELECT 'pg_type'::regclass, t.oid, concat_ws(' ', t.typtype, format_type(t.typbasetype, t.typtypmod),
+        t.typnotnull, t.typdefault, t.typacl,
+        (SELECT json_agg(e.enumlabel ORDER BY e.enumsortorder) FROM pg_enum e WHERE e.enumtypid = t.oid),
+        (SELECT json_agg(pg_get_constraintdef(c.oid) ORDER BY c.conname) FROM pg_constraint c WHERE c.contypid = t.oid))
+    FROM pg_type t JOIN spaces s ON s.oid = t.typnamespace
+    WHERE t.typtype IN ('b', 'd', 'e', 'p', 'r') AND t.typelem = 0
+    UNION ALL SELECT 'pg_statistic_ext'::regclass, oid, pg_get_statisticsobjdef(oid) FROM pg_statistic_ext
+    UNION ALL SELECT DISTINCT d.classid::regclass, d.objid, '' FROM (
+        SELECT classid, objid FROM pg_depend UNION SELECT classid, objid FROM pg_shdepend WHERE dbid <> 0
+    ) d WHERE d.objid >= 16384 AND d.classid NOT IN ('pg_class'::regclass, 'pg_proc'::regclass, 'pg_trigger'::regclass,
+        'pg_rewrite'::regclass, 'pg_policy'::regclass, 'pg_type'::regclass, 'pg_statistic_ext'::regclass,
+        'pg_constraint'::regclass, 'pg_attrdef'::regclass, 'pg_namespace'::regclass, 'pg_default_acl'::regclass)
+), objects AS (
+    SELECT pg_describe_object(class, oid, 0) AS name, definition FROM parts
+    UNION ALL SELECT 'comment on ' || pg_describe_object(classoid, objoid, objsubid), description FROM pg_description
+    WHERE objoid >= 16384 OR (classoid, objoid) = ('pg_namespace'::regclass, 'public'::regnamespace)
+    UNION ALL SELECT 'setting of ' || coalesce(r.rolname, 'all roles'), array_to_string(v.setconfig, chr(10))
+    FROM pg_db_role_setting v LEFT JOIN pg_roles r ON r.oid = v.setrole
+    UNION ALL SELECT 'privileges by default', concat_ws(' ', defaclnamespace::regnamespace, defaclobjtype, defaclacl)
+    FROM pg_default_acl
+    UNION ALL SELECT 'privileges on schema ' || n.nspname, n.nspacl::text
+    FROM pg_namespace n JOIN spaces USING (oid) WHERE n.nspacl IS NOT NULL
+    -- of a table and its columns, what is not as PostgreSQL makes them
+    UNION ALL SELECT 'options of ' || pg_describe_object('pg_class'::regclass, r.oid, 0), o.definition
+    FROM pg_class r JOIN spaces s ON s.oid = r.relnamespace,
+        acldefault(CASE r.relkind WHEN 'S' THEN 's' ELSE 'r' END::"char", r.relowner) AS a(usual),
+        concat_ws(' ', CASE WHEN r.relpersistence = 'u' THEN 'unlogged' END,
+            CASE WHEN r.relrowsecurity THEN 'row security' END, CASE WHEN r.relforcerowsecurity THEN 'forced' END,
+            CASE WHEN r.relreplident NOT IN ('d', 'n') THEN concat('replica identity ', r.relreplident) END,
+            r.reloptions, CASE WHEN NOT r.relacl @> a.usual OR NOT r.relacl <@ a.usual THEN r.relacl END,
+            (SELECT 'inherits ' || string_agg(inhparent::regclass::text, ' ' ORDER BY inhseqno) FROM pg_inherits
+             WHERE inhrelid = r.oid)) AS o(definition)
+    WHERE r.relkind <> 'i' AND o.definition <> ''
+    UNION ALL SELECT 'options of ' || pg_describe_object('pg_class'::regclass, a.attrelid, a.attnum), o.definition
+    FROM pg_attribute a JOIN pg_class r ON r.oid = a.attrelid JOIN spaces s ON s.oid = r.relnamespace
+    JOIN pg_type t ON t.oid = a.atttypid,
+        concat_ws(' ', CASE WHEN a.attidentity = 'a' THEN 'always' END,
+            CASE WHEN a.attcollation <> t.typcollation THEN a.attcollation::regcollation END,
+            CASE WHEN a.attstorage <> t.typstorage THEN concat('storage ', a.attstorage) END,
+            CASE WHEN a.attcompression <> '' THEN concat('compression ', a.attcompression) END,
+            CASE WHEN a.attstattarget >= 0 THEN concat('statistics ', a.attstattarget) END,
+            a.attoptions, a.attacl) AS o(definition)
+    WHERE a.attnum > 0 AND NOT a.attisdropped AND r.relkind IN ('r', 'v', 'm', 'p') AND o.definition <> ''
 )
 SELECT json_build_object(
+    'objects', (SELECT coalesce(json_agg(json_build_array(name, coalesce(definition, '')) ORDER BY name, definition),
+        '[]') FROM objects),
+    'sequences', (SELECT coalesce(json_agg(json_build_array(pg_describe_object('pg_class'::regclass, r.oid, 0),
+        pg_sequence_last_value(r.oid)) ORDER BY r.relname), '[]')
+    FROM pg_class r JOIN spaces s ON s.oid = r.relnamespace WHERE r.relkind = 'S'),
     'schemas', (SELECT coalesce(json_agg(nspname ORDER BY nspname), '[]') FROM spaces),
     'tables', (SELECT coalesce(json_agg(json_build_object(
         'schema', s.nspname, 'name', r.relname, 'columns', coalesce(c.list, '[]'),
