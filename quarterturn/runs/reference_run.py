@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any
 
 from quarterturn.progress import Progress
@@ -10,6 +11,7 @@ from quarterturn.runs.dev_runs import result_of
 from rotation.month.store import MonthStore
 from sandbox.boxes.box import Box
 from sandbox.results.score import Result
+from sandbox.runs.kept_worlds import KeptWorlds
 from sandbox.runs.run import Solution, Terms, run_set
 from sandbox.runs.submission import Submission
 from sandbox.transcript import ToolCall
@@ -24,7 +26,7 @@ def reference(
     opened = [vault.open(name, who=submitted.submitter, why="reference agent") for c in cohorts for name in c.tasks]
     solutions = {item.task.id: _solution(item.task.in_base(item.provenance["solutions"][0])) for item in opened}
     tasks = [item.task.base() for item in opened]
-    with out.progress(submitted.name, len(tasks)) as advance:
+    with out.progress(submitted.name, len(tasks)) as advance, closing(KeptWorlds(box)) as kept:
         runs = run_set(
             tasks,
             submitted,
@@ -32,6 +34,7 @@ def reference(
             workers=workers,
             on_done=lambda _: advance(1),
             solutions=solutions,
+            kept=kept,
             terms=terms,
         )
     return [
