@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import closing
 from typing import Any
 
 from quarterturn.progress import Progress
 from quarterturn.runs.dev_runs import result_of
 from rotation.month.store import MonthStore
-from sandbox.boxes.box import Box
+from sandbox.boxes.box import Box, WorldLauncher
 from sandbox.results.score import Result
-from sandbox.runs.kept_worlds import KeptWorlds
 from sandbox.runs.run import Solution, Terms, run_set
 from sandbox.runs.submission import Submission
 from sandbox.transcript import ToolCall
@@ -19,14 +17,22 @@ from vault.store.tasks import Vault
 
 
 def reference(
-    vault: Vault, months: MonthStore, submitted: Submission, box: Box, out: Progress, *, terms: Terms, workers: int
+    vault: Vault,
+    months: MonthStore,
+    submitted: Submission,
+    box: Box,
+    out: Progress,
+    *,
+    terms: Terms,
+    workers: int,
+    kept: WorldLauncher,
 ) -> list[Result]:
-    """Run the reference agent on every private task."""
+    """Run the reference agent on every private task, in worlds that `kept` has, or that it keeps."""
     cohorts = months.cohorts("live")
     opened = [vault.open(name, who=submitted.submitter, why="reference agent") for c in cohorts for name in c.tasks]
     solutions = {item.task.id: _solution(item.task.in_base(item.provenance["solutions"][0])) for item in opened}
     tasks = [item.task.base() for item in opened]
-    with out.progress(submitted.name, len(tasks)) as advance, closing(KeptWorlds(box)) as kept:
+    with out.progress(submitted.name, len(tasks)) as advance:
         runs = run_set(
             tasks,
             submitted,

@@ -107,11 +107,12 @@ class BoxProver:
     Args:
         box: where the worlds are made.
         terms: caps, patience and clock, as for a run.
+        kept: the worlds of earlier proofs in that box; its own, which go with it, where none are given.
     """
 
-    def __init__(self, box: Box, terms: Terms | None = None) -> None:
+    def __init__(self, box: Box, terms: Terms | None = None, kept: KeptWorlds | None = None) -> None:
         self._box, self._terms = box, terms or Terms()
-        self._kept = KeptWorlds(box)
+        self._kept = kept or KeptWorlds(box)
         self._starts: dict[bytes, FrozenState] = {}
 
     def check(self, document: Mapping[str, Any]) -> None:
