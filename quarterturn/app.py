@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from sandbox.claim_judge.claim_judge import ClaimJudge
     from sandbox.endpoint.signature import Sender
     from sandbox.isolation.run_classes import RunClass
+    from sandbox.runs.kept_worlds import KeptWorlds
     from sandbox.runs.rejudge import JudgeAgain
     from sandbox.runs.store import Runs
     from vault.keys.ring import FileKeyRing
@@ -126,6 +127,7 @@ class Application:
         self.entropy: Callable[[int], bytes] = os.urandom  # for what the public log commits to
         self.settings: Settings = settings.load(self.places.settings)
         self._database = database
+        self._kept_worlds: dict[int, KeptWorlds] = {}
         if self.places.servers.is_dir():
             self.servers.register()
         self._openers = openers or [FileMode() if passphrase is None else Passphrase(passphrase), Command()]
@@ -141,7 +143,9 @@ class Application:
         return self.places.public
 
     def close(self) -> None:
-        """Let go of the database and the claim judge, if they were opened."""
+        """Let go of the database, the claim judge and the worlds of proofs, if they were opened."""
+        for kept in self._kept_worlds.values():
+            kept.close()
         if "engine" in self.__dict__:
             self.engine.dispose()
         if (judge := self.__dict__.get("admission_judge")) is not None:
@@ -581,11 +585,20 @@ class Application:
         from sandbox.runs.job import Terms
         from sandbox.runs.prover import BoxProver
 
-        grammars, prover = self.drawn_grammars(author), BoxProver(box, Terms(claims=self.admission_judge))
+        prover = BoxProver(box, Terms(claims=self.admission_judge), self.kept_worlds(box))
+        grammars = self.drawn_grammars(author)
         spec, workers = self.spec, self.settings.run.workers
         return TaskGenerator(
             grammars, self.vault, self.drafts, prover, mix=spec.per_cohort, quotas=spec.trait_quotas, workers=workers
         )
+
+    def kept_worlds(self, box: Box) -> KeptWorlds:
+        """Return the worlds of proofs in a box, which all draws share until this home is closed."""
+        from sandbox.runs.kept_worlds import KeptWorlds
+
+        if id(box) not in self._kept_worlds:
+            self._kept_worlds[id(box)] = KeptWorlds(box)  # it holds the box, so no other one gets that id
+        return self._kept_worlds[id(box)]
 
     @cached_property
     def task_import(self) -> TaskImport:

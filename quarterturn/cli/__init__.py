@@ -35,8 +35,6 @@ from quarterturn.errors import Malformed, where
 NAME = "quarterturn"
 COMPLETING = f"_{NAME.upper()}_COMPLETE"
 """The variable in which a shell asks for completions."""
-MAY_BE_EMPTY = frozenset(("--answer", "--agent", "--as", "--reason", "--reject"))
-"""Options whose verbs say themselves what an empty value means, or why there may be none."""
 _NO_FILE = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 _PLAIN_WORDS = {
@@ -161,6 +159,8 @@ def _invoke(arguments: list[str]) -> int:
 def _require_values(arguments: Sequence[str]) -> None:
     """Refuse a value that is empty, as of a variable of the shell that is not set: a folder would be this one.
 
+    Only an agent's answer has a meaning when it is empty.
+
     Raises:
         Malformed: there is one.
     """
@@ -169,7 +169,7 @@ def _require_values(arguments: Sequence[str]) -> None:
         if word == "--":
             return
         name, sign, value = word.partition("=") if word.startswith("--") else (before, "=", word)
-        if sign and not value and name not in MAY_BE_EMPTY:
+        if sign and not value and name != "--answer":
             what = name if name.startswith("--") else "an argument"
             raise Malformed(f"{what} is empty: give it a value, or leave it out; is a variable of the shell not set?")
         before = word

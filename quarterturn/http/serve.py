@@ -39,10 +39,10 @@ def make_server(app: FastAPI, host: str, port: int, *, ready: Callable[[str], No
         timeout_graceful_shutdown=PATIENCE,
         h11_max_incomplete_event_size=65536,
         ws="none",
-        lifespan="on",
+        lifespan="off",
         log_config=None,
     )
-    return Listening(config, ready)
+    return Listening(config, ready, app.router.lifespan_context(app))
 
 
 class Together:

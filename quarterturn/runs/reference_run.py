@@ -8,7 +8,7 @@ from typing import Any
 from quarterturn.progress import Progress
 from quarterturn.runs.dev_runs import result_of
 from rotation.month.store import MonthStore
-from sandbox.boxes.box import Box
+from sandbox.boxes.box import Box, WorldLauncher
 from sandbox.results.score import Result
 from sandbox.runs.run import Solution, Terms, run_set
 from sandbox.runs.submission import Submission
@@ -17,9 +17,17 @@ from vault.store.tasks import Vault
 
 
 def reference(
-    vault: Vault, months: MonthStore, submitted: Submission, box: Box, out: Progress, *, terms: Terms, workers: int
+    vault: Vault,
+    months: MonthStore,
+    submitted: Submission,
+    box: Box,
+    out: Progress,
+    *,
+    terms: Terms,
+    workers: int,
+    kept: WorldLauncher,
 ) -> list[Result]:
-    """Run the reference agent on every private task."""
+    """Run the reference agent on every private task, in worlds that `kept` has, or that it keeps."""
     cohorts = months.cohorts("live")
     opened = [vault.open(name, who=submitted.submitter, why="reference agent") for c in cohorts for name in c.tasks]
     solutions = {item.task.id: _solution(item.task.in_base(item.provenance["solutions"][0])) for item in opened}
@@ -32,6 +40,7 @@ def reference(
             workers=workers,
             on_done=lambda _: advance(1),
             solutions=solutions,
+            kept=kept,
             terms=terms,
         )
     return [

@@ -3,7 +3,8 @@
 The order of the steps is the safety property: each may rely on those before it.
 
  1. *Seed.* The world's data is built in memory from the document: nothing of a task is ever a file on this machine.
- 2. *World.* A fresh world is started with that data and every server that has a listed tool, distractors' too.
+ 2. *World.* A fresh world is started with that data and every server that has a listed tool, distractors' too. The
+    reference agent's may be one that it used before, with this data alone (`sandbox.runs.kept_worlds`).
  3. *Gateway.* A fresh process is told what the agent may see: goal, tools, faults, steps, a per-run alias. It is never
     told the id, the predicate or the initial state, and holds no key; it is ready before any agent lives.
  4. *Place.* The relay listens, and the program is ready but for its first instruction. It is made beside 2 and 3.
@@ -33,7 +34,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -49,11 +50,13 @@ from sandbox.results.outcome import RUN, TaskRun
 from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs import claims
 from sandbox.runs.job import Job
+from sandbox.runs.kept_worlds import with_idle
 from sandbox.runs.machine_check import BROKEN, check
 from sandbox.runs.run_environment import RunEnvironment, specify
 from sandbox.runs.state_reader import read_back
 from sandbox.runs.stopwatch import Meter
 from sandbox.runs.task_world import seed, servers_of, untouched
+from sandbox.servers.registry import Server
 from sandbox.transcript import Transcript
 from sandbox.world.frozen import FrozenState
 from verifiers.language.verdict import Evidence, Verdict
@@ -85,7 +88,9 @@ def prepare(job: Job) -> RunEnvironment:
     """Steps 1 to 4. A scene that could not be made is given back with the stage that it reached."""
     task, terms = job.task, job.terms
     solution = {"calls": job.solution.calls, "answer": job.solution.answer} if job.solution else None
-    servers = servers_of(task.document)
+    servers: Sequence[Server] = servers_of(task.document)
+    if job.kept:
+        servers = with_idle(servers)
     spec = specify(
         task,
         alias=job.alias,
@@ -100,7 +105,8 @@ def prepare(job: Job) -> RunEnvironment:
     with meter.phase("seed"):
         tree = seed(task.document)  # 1
     setting = partial(_set, job)
-    scene = RunEnvironment(job.box, spec, servers, tree, terms.world, terms.patience, meter, setting, terms.models)
+    box = job.kept or job.box
+    scene = RunEnvironment(box, spec, servers, tree, terms.world, terms.patience, meter, setting, terms.models)
     try:
         return scene.open()  # 2 to 4
     except BROKEN:

@@ -1,7 +1,7 @@
 """Inputs of a run: the task, the submission, the box, and the terms of the whole set.
 
-A solution goes only to the reference agent, and a task with free parameters is never served unfilled: `checked`
-refuses both before anything is started.
+A solution, and a world that was used before, are only for the reference agent. A task with free parameters is never
+served unfilled. `checked` refuses all of it before anything is started.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from sandbox.boxes.box import AgentLauncher, Box, ResourceLimits
+from sandbox.boxes.box import AgentLauncher, Box, ResourceLimits, WorldLauncher
 from sandbox.claim_judge.claim_judge import ClaimJudge
 from sandbox.errors import Refused
 from sandbox.judge import JUDGING, StateJudge
@@ -70,6 +70,7 @@ class Job:
         serve: is told the task's id before its agent is let go; what it raises ends the whole set.
         seal: is handed what an attempt left, before anything of it is read or judged.
         free: the choices of the parameters that were filled for this submitter; nothing of it is served.
+        kept: where the reference agent's world is made, if it may be one that it used before; all others are fresh.
     """
 
     task: Task
@@ -84,6 +85,7 @@ class Job:
     serve: Callable[[str], None] = lambda _: None
     seal: Callable[[UnjudgedResult], None] = lambda _: None
     free: Free = field(default_factory=dict, repr=False)
+    kept: WorldLauncher | None = None
 
 
 def new_alias() -> str:
@@ -95,10 +97,13 @@ def checked(job: Job) -> Job:
     """Refuse a job that may not be run.
 
     Raises:
-        Refused: a solution was handed to what is no reference agent, or the task still has free parameters.
+        Refused: a solution, or a world that was used before, is for what is no reference agent; or the task still has
+            free parameters.
     """
     if job.solution is not None and job.submission.submittable:
         raise Refused(f"{job.submission.name} is a submission, and no submission is ever handed a solution")
+    if job.kept is not None and job.submission.submittable:
+        raise Refused(f"{job.submission.name} is a submission, and each of its worlds is a fresh one")
     if job.task.free:
         raise Refused(f"task {job.task.id} has free parameters; fill them for this submitter before it is served")
     return job

@@ -1,6 +1,7 @@
 """Worlds of proofs, kept with their servers for the next proof, since a server's start is most of what a proof costs.
 
-No agent comes into any of them: what plays there is a draft's own solution. A world is kept only where each of its
+No submission comes into any of them: what plays there is a task's own solution, by itself or through the reference
+agent. A world is kept only where each of its
 servers is `stateless`, after a proof that came to its end, and the next proof's data takes the place of all that its
 folder holds. Every other world is a fresh one.
 """
@@ -15,7 +16,7 @@ from functools import partial
 from typing import TypeAlias
 
 from sandbox.boxes.box import ExitFacts, ResourceLimits, World, WorldLauncher
-from sandbox.servers.server import Server
+from sandbox.servers.registry import SERVERS, Server
 from sandbox.world.channel import Exit
 from sandbox.world.frozen import FrozenState, Seed
 
@@ -61,6 +62,15 @@ class KeptWorlds:
             self._idle.append((kind, world))
             over = [self._idle.pop(0) for _ in range(len(self._idle) - MOST_IDLE)]
         _close(over)
+
+
+def with_idle(servers: Sequence[Server]) -> Sequence[Server]:
+    """Add to shipped servers that keep nothing all others of that sort: any of their proofs may follow in that world.
+
+    A server starts with the first word to it, so one that no proof calls costs nothing.
+    """
+    sharing = [server for server in SERVERS.values() if server.stateless and server.on_demand and not server.folder]
+    return sharing if all(server in sharing for server in servers) else servers
 
 
 def _close(worlds: list[tuple[Kind, World]]) -> None:

@@ -22,13 +22,13 @@ from sandbox.judge import JudgeFailed, MutatedCase, Question
 from sandbox.results.failure import PREPARATIONS
 from sandbox.runs import claims
 from sandbox.runs.job import Terms, new_alias
-from sandbox.runs.kept_worlds import KeptWorlds
+from sandbox.runs.kept_worlds import KeptWorlds, with_idle
 from sandbox.runs.run_environment import RunEnvironment, specify
 from sandbox.runs.state_reader import read_back
 from sandbox.runs.stopwatch import Meter
 from sandbox.runs.task_world import seed, servers_of, untouched
 from sandbox.servers.acts import list_acts
-from sandbox.servers.registry import SERVERS, Server, tool_table
+from sandbox.servers.registry import SERVERS, tool_table
 from sandbox.transcript import ToolCall, Transcript
 from sandbox.world.frozen import FrozenState
 from vault.task.document import Task
@@ -107,11 +107,12 @@ class BoxProver:
     Args:
         box: where the worlds are made.
         terms: caps, patience and clock, as for a run.
+        kept: the worlds of earlier proofs in that box; its own, which go with it, where none are given.
     """
 
-    def __init__(self, box: Box, terms: Terms | None = None) -> None:
+    def __init__(self, box: Box, terms: Terms | None = None, kept: KeptWorlds | None = None) -> None:
         self._box, self._terms = box, terms or Terms()
-        self._kept = KeptWorlds(box)
+        self._kept = kept or KeptWorlds(box)
         self._starts: dict[bytes, FrozenState] = {}
 
     def check(self, document: Mapping[str, Any]) -> None:
@@ -173,7 +174,7 @@ class BoxProver:
         task, terms = Task.parse(document), self._terms
         script = [ToolCall(call["tool"], call.get("arguments", {})) for call in calls]
         used = {call.tool.partition(".")[0] for call in script}
-        servers = _with_idle([server for server in servers_of(task.document) if server.name in used])
+        servers = with_idle([server for server in servers_of(task.document) if server.name in used])
         spec = specify(task, alias=new_alias(), wall=terms.world.wall, script=script, servers=servers)
         spec = replace(spec, max_steps=max(spec.max_steps, len(script)))  # that it is too long is the gate's finding
         scene = RunEnvironment(box, spec, servers, seed(task.document), terms.world, terms.patience, Meter(terms.clock))
@@ -268,12 +269,3 @@ class BoxProver:
     def _final(proved: HasFinalState) -> Final:
         final: Final = proved.state
         return final
-
-
-def _with_idle(servers: list[Server]) -> list[Server]:
-    """Add to shipped servers that keep nothing all others of that sort: any of their proofs may follow in that world.
-
-    A server starts with the first word to it, so one that no proof calls costs nothing.
-    """
-    sharing = [server for server in SERVERS.values() if server.stateless and server.on_demand and not server.folder]
-    return sharing if all(server in sharing for server in servers) else servers

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import replace
 
-from sandbox.boxes.box import AgentLauncher, Box
+from sandbox.boxes.box import AgentLauncher, Box, WorldLauncher
 from sandbox.errors import NotAllowed
 from sandbox.results.failure import PREPARATIONS, RETRIES, UNSERVED
 from sandbox.results.outcome import TaskRun
@@ -70,6 +70,7 @@ def run_set(
     left: Mapping[str, UnjudgedResult] | None = None,
     solutions: Mapping[str, Solution] | None = None,
     free: Mapping[str, Free] | None = None,
+    kept: WorldLauncher | None = None,
     alias: Callable[[], str] = new_alias,
     terms: Terms | None = None,
     cancelled: Callable[[], bool] = lambda: False,
@@ -81,9 +82,9 @@ def run_set(
     `on_left` with what each attempt left before that is judged. `again` decides whether a task is served again after a
     failure of ours; without it the whole set has `failure.RETRIES`. `left` is what was handed over by a set that did
     not come to its end: it is judged, and those tasks are not served for it. `free` has, by task, the choices of the
-    parameters that were filled in; which of them an agent says is a part of the result. An exception (of one of these
-    as well, or an interrupt) ends all runs, and nothing of them is left. So does `cancelled`, which is asked once a
-    second in this thread.
+    parameters that were filled in; which of them an agent says is a part of the result. `kept` has the worlds that the
+    reference agent used before. An exception (of one of these as well, or an interrupt) ends all runs, and nothing of
+    them is left. So does `cancelled`, which is asked once a second in this thread.
 
     Raises:
         NotAllowed: the set was cancelled.
@@ -96,6 +97,7 @@ def run_set(
             Job(
                 *(task, submission, box, places or box, alias(), terms, given.get(task.id), stop, turns, on_serve),
                 free=filled.get(task.id, {}),
+                kept=kept,
             )
         )
         for task in tasks

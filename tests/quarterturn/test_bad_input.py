@@ -177,7 +177,8 @@ def test_running_when_nothing_is_live_is_four(refused, stocked):
 def test_an_agent_that_cannot_be_run_is_refused_before_a_box_is_made(refused, live):
     for code, sentence, *words in (
         (2, "cannot be split into words", "--agent", 'python "x'),
-        (2, "the agent's command is empty", "--agent", ""),
+        (2, "the agent's command is empty", "--agent", " "),
+        (2, "--agent is empty: give it a value, or leave it out", "--agent", ""),
         (3, "is not a file", "--agent", "./no/such/agent"),
         (3, "names no/agent.py, which is not there", "--agent", "python3 no/agent.py"),
         (3, "names /usr, which is a folder; name the file in it", "--agent", "python3 /usr"),

@@ -115,3 +115,11 @@ def test_a_busy_port_is_said_in_one_sentence_with_exit_6(say, home, tmp_path):
 def test_an_address_that_is_not_ours_is_said_likewise(say, home, host, says):
     said = say("serve", "--home", home, "--host", host, "--port", "0").refuses(6, says)
     assert said.err.count("\n") == 1
+
+
+def test_a_service_that_is_refused_while_it_starts_says_so_in_one_sentence(say, home):
+    """Its exit code is that of the reason, as it is of every verb, and no traceback is logged."""
+    (home / "public" / "view" / "dev.json").mkdir(parents=True)
+    refused = say("serve", "--home", home, "--port", "0", "--workers", "0", "--no-clock")
+    refused.refuses(3, "public/view", "Is a directory")
+    assert "Traceback" not in refused.err

@@ -39,7 +39,10 @@ def task_convert(
     account: Annotated[str, typer.Option(help="The GitHub login that the tasks' own account becomes.")] = "octo",
     as_json: Json = False,
 ) -> None:
-    """Convert tasks of another benchmark into drafts, and report what came whole, partly or not, and why."""
+    """Convert tasks of another benchmark into drafts, and report what came whole, partly or not, and why.
+
+    Exits with 1 where no draft could be written.
+    """
     from quarterturn_import.benchmark_files import convert_path
 
     conversions = convert_path(benchmark, path, account=account, states=state)
@@ -54,6 +57,7 @@ def task_convert(
     numbers = Counter(c.outcome for c in conversions)
     lines = [f"{c.outcome:<6}  {c.name}" + "".join(f"\n        {reason}" for reason in c.reasons) for c in conversions]
     counted = f"{numbers['whole']} came whole, {numbers['partly']} partly, {numbers['not']} not."
+    partly = "" if partial or not numbers["partly"] else " --partial writes those that came partly, too."
     without = sum(bool(c.missing) for c in conversions if c.line in written)
     to_write = f" {without} of them lack an initial state or a solution: the report says which." if without else ""
     Output(as_json=as_json).result(
@@ -63,5 +67,6 @@ def task_convert(
             "tasks": rows,
         },
         *lines,
-        f"{counted} {out} has {len(written)} drafts.{to_write}",
+        f"{counted} {out} has {len(written) or 'no'} drafts.{partly}{to_write}",
+        ok=bool(written),
     )

@@ -28,7 +28,7 @@ def test_the_guides_command_makes_a_draft_that_lacks_nothing(tmp_path, monkeypat
     assert draft.provenance["solutions"][0]["name"] == "reference"
 
 
-def test_what_came_partly_is_written_when_asked_for_and_refused_by_the_import(tmp_path):
+def test_what_came_partly_is_written_when_asked_for_and_refused_by_the_import(tmp_path, capsys):
     task = tmp_path / "tasks" / "filesystem" / "made" / "up"
     task.mkdir(parents=True)
     source = "import sys, os\nfrom pathlib import Path\nroot = Path(os.environ.get('FILESYSTEM_TEST_DIR'))\n"
@@ -38,7 +38,8 @@ def test_what_came_partly_is_written_when_asked_for_and_refused_by_the_import(tm
     (tmp_path / "states" / "made").mkdir(parents=True)
     (tmp_path / "states" / "made" / "b.txt").write_text("hi")
     words = ["task", "convert", "mcpmark", str(tmp_path), "--out", str(tmp_path / "out.jsonl")]
-    assert run([*words, "--state", str(tmp_path / "states")]) == 0
+    assert run([*words, "--state", str(tmp_path / "states")]) == 1, "no draft was written"
+    assert "out.jsonl has no drafts. --partial writes those that came partly, too." in capsys.readouterr().out
     assert (tmp_path / "out.jsonl").read_text() == ""
     assert run([*words, "--state", str(tmp_path / "states"), "--partial"]) == 0
     line = (tmp_path / "out.jsonl").read_bytes()

@@ -233,6 +233,7 @@ class _Play:
             step,
             terms=self.app.run_player.terms(),
             workers=self.app.settings.run.workers,
+            kept=self.app.kept_worlds(self.box),
         )
 
     def audits(self) -> tuple[AuditReport, AuditReport]:

@@ -18,7 +18,7 @@ _REASONS = {
 
 @contextmanager
 def serving_at(host: str, port: int, option: str) -> Iterator[None]:
-    """Refuse an address at which nobody could listen now; in the block, a server that fails to start is refused too.
+    """Refuse an address at which nobody could listen now; in the block, one that fails to listen is refused too.
 
     Args:
         host: a name or an address.

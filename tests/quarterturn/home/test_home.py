@@ -16,7 +16,13 @@ from quarterturn.home.home import create
 from quarterturn.home.paths import HomePaths
 from quarterturn.settings import BenchmarkSettings, DatabaseSettings, Settings
 from rotation.month.sets import MCPBENCH
+from sandbox.boxes.box import ResourceLimits
+from sandbox.boxes.memory_box import MemoryBox
+from sandbox.servers.registry import SERVERS
 from vault.errors import Locked
+from verifiers.tree import DIRECTORY, FileTree
+
+from ...patience import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -125,3 +131,14 @@ def test_a_foreign_package_on_the_path_is_named(tmp_path):
     assert said.returncode == 6
     assert f"not ours: vault ({tmp_path}/vault/__init__.py)" in said.stderr
     assert "Traceback" not in said.stderr
+
+
+def test_draws_share_the_worlds_of_their_proofs_until_the_home_is_closed(home):
+    box = MemoryBox({})
+    with closing(Application(home, None)) as house:
+        world = house.kept_worlds(box).world([SERVERS["filesystem"]], FileTree({"files": DIRECTORY}), ResourceLimits())
+        world.freeze(PATIENCE)
+        world.close()
+        assert house.kept_worlds(box) is house.kept_worlds(box)
+        assert box.worlds[0].facts().running
+    assert not box.worlds[0].facts().running

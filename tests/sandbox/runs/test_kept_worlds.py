@@ -134,7 +134,7 @@ def test_a_kept_world_gives_the_verdicts_evidence_and_results_of_a_fresh_one(ser
 
 @pytest.mark.box
 @pytest.mark.slow
-def test_proofs_of_different_servers_follow_each_other_in_one_world():
+def test_proofs_of_different_servers_and_draws_follow_each_other_in_one_world():
     class CountingBox(BwrapBox):
         worlds = 0
 
@@ -143,9 +143,9 @@ def test_proofs_of_different_servers_follow_each_other_in_one_world():
             return super().world(*given)
 
     box = CountingBox()
-    prover = BoxProver(box)
-    for server in ("filesystem", "sqlite", "filesystem"):
-        draft = base(sample(shipped(server), Random(1)))
-        solution = draft.provenance["solutions"][0]
-        assert prover.prove(draft.task, solution["calls"], solution["answer"]).verdict is Verdict.TRUE
+    with closing(KeptWorlds(box)) as kept:
+        for server in ("filesystem", "sqlite", "filesystem"):
+            prover, draft = BoxProver(box, kept=kept), base(sample(shipped(server), Random(1)))
+            solution = draft.provenance["solutions"][0]
+            assert prover.prove(draft.task, solution["calls"], solution["answer"]).verdict is Verdict.TRUE
     assert box.worlds == 1

@@ -9,6 +9,7 @@ import os
 import re
 import secrets
 import threading
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from sandbox.image_reference import ImageReference
 from sandbox.results.failure import PREPARATIONS, RETRIES
 from sandbox.results.outcome import TaskRun
 from sandbox.runs import submission
+from sandbox.runs.kept_worlds import KeptWorlds
 from sandbox.runs.run import Solution, Terms, run_set
 from verifiers.language.verdict import Verdict
 
@@ -322,6 +324,21 @@ def test_a_set_gives_its_results_in_the_order_of_its_tasks():
     assert [result.task_id for result in results] == [task.id for task in tasks]
     assert [result.passed for result in results] == [True, False, True, False, True]
     assert sorted(done, key=lambda one: one.task_id) == results
+
+
+def test_the_reference_agent_goes_on_in_a_world_that_holds_the_next_tasks_data_alone():
+    tasks, (box, agent) = [a_task(number=number) for number in (2, 3, 4)], in_memory()
+    solutions = {task.id: SOLVED for task in tasks[::2]}
+    with closing(KeptWorlds(box)) as kept:
+        results = run_set(tasks, agent, box, workers=1, solutions=solutions, kept=kept)
+    assert [result.passed for result in results] == [True, False, True], "the second one finds nothing of the first"
+    assert len(box.worlds) <= 2, "one is prepared while another is played"
+
+
+def test_a_submission_has_a_fresh_world_for_each_task():
+    box, agent = in_memory(Hands.solve)
+    with closing(KeptWorlds(box)) as kept, pytest.raises(Refused, match="each of its worlds is a fresh one"):
+        run_set([a_task()], agent, box, kept=kept)
 
 
 def test_a_box_that_is_lost_in_the_middle_of_a_set_is_reported_not_raised():
