@@ -19,7 +19,7 @@ from verifiers.states.changes import describe, list_changes
 from verifiers.states.damage import list_damages
 from verifiers.states.files.examples import files
 from verifiers.states.git.examples import repository
-from verifiers.states.items import SORTS, items_of
+from verifiers.states.items import SORTS, Item, items_of
 from verifiers.states.mailbox.writer import NewMessage, maildir
 from verifiers.states.own_changes import is_server_change
 from verifiers.states.readers import read_all
@@ -230,6 +230,8 @@ def test_a_file_beside_a_database_and_a_header_of_a_message_are_changes():
 )
 def test_what_a_server_does_is_told_by_its_values(sort, field, before, after, by_itself):
     assert is_server_change(sort, field, before, after) is by_itself
+    items = ({"x": Item("x", sort, {}, {field: value})} for value in (before, after))
+    assert bool([*list_changes(*items)]) is not by_itself
 
 
 def test_a_file_that_was_made_again_with_its_bytes_is_no_change_and_its_mode_is_one():

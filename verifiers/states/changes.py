@@ -54,9 +54,9 @@ def _is_same(old: Item, new: Item, name: str) -> bool:
     if name not in old.fields or name not in new.fields:
         return False
     before, after = old.fields[name], new.fields[name]
-    if type(before) is not type(after):  # 1 is not 1.0 here, and no true
-        return False
-    same = before == after if isinstance(before, str) else _written(before) == _written(after)
+    same = type(before) is type(after) and (  # 1 is not 1.0 here, and no true
+        before == after if isinstance(before, str) else _written(before) == _written(after)
+    )
     return same or is_server_change(new.sort, name, before, after)
 
 

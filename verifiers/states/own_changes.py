@@ -65,7 +65,7 @@ def _is_the_same_branch(before: Any, after: Any) -> bool:
 
     Its commit is where the branch was when somebody last looked, and where the branch is now the refs say.
     """
-    return {**before, "sha": ""} == {**after, "sha": ""}
+    return type(before) is type(after) is dict and {**before, "sha": ""} == {**after, "sha": ""}
 
 
 def _is_another_time(before: Any, after: Any) -> bool:
