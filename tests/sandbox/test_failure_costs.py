@@ -257,6 +257,7 @@ def test_a_server_that_is_killed_from_outside_is_a_fail(before):
 def test_a_world_that_is_killed_from_outside_is_a_fail_whatever_was_called():
     outcome = played(Hands.look, lambda box, _: box.worlds[0].die())
     assert outcomes(outcome) == (["unclear: world-died"], False)
+    assert outcome.transcript.calls, "what was seen of it is kept"
 
 
 def test_a_world_that_cannot_start_its_servers_is_ours_though_a_call_met_it_first():

@@ -223,7 +223,8 @@ def test_a_worker_that_is_killed_anywhere_leaves_a_run_that_the_next_one_goes_on
     said = Counter(kinds(house))
     assert (said["run-open"], said["score"], said["abort"]) == (1, 1, 0)
     assert house.ledger.published.size == house.ledger.size
-    assert house.owner_view.of(ended)["figures"]["whole"]["attempted"]
+    assert house.owner_view.of(ended)["figures"]["whole"]["attempted"] == house.spec.size
+    assert (house.places.view / "board" / f"{MONTH}.json").exists()
 
 
 @pytest.mark.parametrize(("place", "name"), [("run_tasks", "record"), ("ledger", "publish"), ("official", "close")])

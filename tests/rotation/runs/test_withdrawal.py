@@ -419,19 +419,6 @@ def test_a_committed_task_whose_skeleton_is_now_shared_leaves_the_reserve(home):
     assert not set(found) & {*home.months.taken(), *home.months.seen()}
 
 
-def test_a_refill_is_opened_with_what_it_was_served_alone(home):
-    """A run before the withdrawal has no result on the refill, and the audit expects none."""
-    run = home.open()
-    home.finish(run)
-    task = members(home)[0]
-    (one,) = gone(home, task)
-    cohort = home.months.cohorts("live")[0]
-    (found,) = home.run_ledger.openings(cohort, why="test")
-    names = {result.result["task"] for result in found.results}
-    assert task in names
-    assert one.replacement not in names
-
-
 @pytest.mark.parametrize("name", ["demo", pytest.param("mcpbench", marks=pytest.mark.full)])
 def test_the_reserve_of_a_shipped_set_fills_the_place_of_a_withdrawn_task(tmp_path, name):
     spec = SETS[name]

@@ -46,7 +46,6 @@ Files = dict[str, bytes]
 Step = Callable[[Month], object]
 Play = Callable[[Month], Path | None]
 WITNESSED = f"witness W {WITNESS.witness.vkey}\nquorum W\n"
-WATCHED = f"witness W {WITNESS.witness.vkey}\nquorum none\n"
 DECEMBER, JUNE = 1_796_083_200, 1_811_808_000  # 2026-12-01, 2027-06-01
 STRATUM, OTHER_STRATUM = ("/".join(words) for words in STRATA)
 FIRST, NEW, THIRD = map(drawn_signer, ("key", "new key", "third"))
@@ -546,23 +545,17 @@ def _handed_over_by(old: Signer | None = None, new: Signer = NEW, name: str = OR
     return play
 
 
-# -- time, as a witness sees it
+# -- time, as a witness sees it; its limits are in `test_time_doubts.py`
 
 
-def _at(clock: Iterable[int], late: int | None = None) -> Play:
-    """Let a witness cosign each head at the next second of a clock, and the retirement in another one."""
+def _at(clock: Iterable[int]) -> Play:
+    """Let a witness cosign each head at the next second of a clock."""
 
     def play(operator: Month) -> None:
         operator.clock = iter(clock)
         operator.play()
-        if late is not None:
-            operator.clock = repeat(late)
 
     return play
-
-
-def _clock(start: int, step: int) -> range:
-    return range(start, start + 1000 * step, step)
 
 
 def _scored_at_once(operator: Month) -> None:
@@ -572,12 +565,6 @@ def _scored_at_once(operator: Month) -> None:
     publish, operator.publish = operator.publish, lambda: None  # type: ignore[method-assign]
     operator.play_run(1)
     operator.publish = publish  # type: ignore[method-assign]
-
-
-def _head_alone(operator: Month) -> None:
-    """Show the witness nothing but the end of the month."""
-    operator.play()
-    operator.clock = repeat(DECEMBER + 86_400 * 30)
 
 
 # -- forks and bindings
@@ -976,11 +963,6 @@ LIES: dict[str, Lie] = {
     "a file that is cut short": Lie(_file(contents.RESULTS, lambda data: data[:-100]), "file.digest"),
     # -- time
     "a month made up in one second": Lie(_at(repeat(JUNE)), "doubt.time", "2027-06-01", WITNESSED),
-    "a month made up afterwards": Lie(_at(_clock(JUNE, 60)), "doubt.time", "2027-06-01", WITNESSED),
-    "a cohort that is opened half a year late": Lie(
-        _at(_clock(DECEMBER, 60), late=JUNE), "doubt.time", "2027-01-09", WITNESSED
-    ),
     "a run that nobody saw before its score": Lie(_scored_at_once, "doubt.before", "leaf 11", WITNESSED),
-    "a month of which only the end was seen": Lie(_head_alone, "doubt.before", "leaf 11", WATCHED),
-    "cosignatures whose clock runs backwards": Lie(_at(_clock(DECEMBER + 86_400, -60)), "doubt.clock", "", WITNESSED),
+    "cosignatures whose clock runs backwards": Lie(_at(count(DECEMBER + 86_400, -60)), "doubt.clock", "", WITNESSED),
 }

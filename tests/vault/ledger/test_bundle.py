@@ -47,6 +47,7 @@ def test_another_release_of_the_same_name_is_refused(month):
                      month.folder / "log")  # fmt: skip
 
 
+@pytest.mark.full  # in the small size `test_append.py` strikes the log's writer
 @pytest.mark.slow
 @pytest.mark.parametrize("error", STRIKES)
 def test_killed_or_failing_at_each_call_the_next_try_finishes_it(month, memory, monkeypatch, error):

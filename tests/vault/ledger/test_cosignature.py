@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 from vault.errors import Broken, Malformed, VaultError
 from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.cosignature import Cosigner, Witness, parse_key, time_of
-from vault.ledger.signatures.note import Verifier, open_note, read_line, read_vkey
+from vault.ledger.signatures.note import open_note, read_line, read_vkey
 
 from ..builders import cosigned_at, edwards, flips, signer
 from ..weak_points import write_vkey
@@ -96,11 +96,6 @@ def test_a_witness_key_comes_back_from_its_text(cosigner):
 def test_witness_keys_that_are_none(vkey, says):
     with pytest.raises(Malformed, match=says):
         Witness.parse(vkey)
-
-
-def test_a_witness_key_is_no_log_key():
-    with pytest.raises(Malformed, match="not of type"):
-        Verifier.parse(EDWARDS.witness.vkey)
 
 
 @pytest.mark.parametrize("seconds", [-1, 0, 2**63])

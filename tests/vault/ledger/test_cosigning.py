@@ -303,6 +303,7 @@ def test_many_who_publish_at_once_all_come_to_a_cosigned_head(stage):
     assert stage.writer.fsck() == []
 
 
+@pytest.mark.full  # in the small size `test_append.py` strikes the log's writer
 @pytest.mark.slow
 @pytest.mark.parametrize("error", STRIKES)
 def test_killed_or_failing_at_each_call_of_log_or_witness_it_finishes_after_a_restart(memory, monkeypatch, error):
