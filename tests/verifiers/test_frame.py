@@ -1,6 +1,8 @@
 """Tests of the frame: what a reader reads is compared, and only what a selection names may change."""
 
+import io
 import re
+import zipfile
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +24,7 @@ from verifiers.states.own_changes import is_server_change
 from verifiers.states.readers import read_all
 from verifiers.states.sqlite.examples import database
 from verifiers.states.workbook.examples import workbook
+from verifiers.tree import JudgeInput, tree_of
 
 BASE = [
     "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, n INT)",
@@ -148,6 +151,68 @@ def test_a_file_that_was_made_again_with_its_bytes_is_no_change_and_its_mode_is_
     (tree,) = before.states.values()
     run = replace(before, states={"filesystem": type(tree)({"a.txt": replace(tree["a.txt"], mode=0o755)})})
     assert "file a.txt, mode changed" in framed(run, before).found
+
+
+def with_part(book, name, old, new):
+    """Write another text into one part of a workbook, or add the part."""
+    (data,) = [node.data for _, node in book.states["spreadsheet"].items() if node.kind == "file"]
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(out, "w") as target:
+        parts = {entry: source.read(entry).decode() for entry in source.namelist()}
+        for entry, text in {**parts, name: parts.get(name, old).replace(old, new)}.items():
+            target.writestr(entry, text)
+    return JudgeInput({"spreadsheet": tree_of({"a.xlsx": out.getvalue()})})
+
+
+SHEET, STYLES = "xl/worksheets/sheet1.xml", "xl/styles.xml"
+
+
+@pytest.mark.parametrize(
+    ("part", "old", "new", "changed"),
+    [
+        (SHEET, "</sheetData>", '</sheetData><dataValidations count="1"/>', "sheet S, validations changed"),
+        (SHEET, "</sheetData>", '</sheetData><conditionalFormatting sqref="A1"/>', "conditional formats changed"),
+        (SHEET, "</sheetData>", '</sheetData><autoFilter ref="A1:B2"/>', "sheet S, filter changed"),
+        (SHEET, '<row r="2"', '<row r="2" hidden="1"', "sheet S, hidden rows changed"),
+        (SHEET, '<c r="A1"', '<c r="A1" s="1"', "S row 1, A changed"),
+        (
+            "xl/workbook.xml",
+            "</workbook>",
+            '<workbookProtection lockStructure="1"/></workbook>',
+            "file a.xlsx, protection",
+        ),
+        (
+            "xl/workbook.xml",
+            "</sheets>",
+            '</sheets><definedNames><definedName name="n" localSheetId="0">1</definedName></definedNames>',
+            "sheet S, name n changed",
+        ),
+        (
+            "xl/worksheets/_rels/sheet1.xml.rels",
+            "x",
+            '<Relationships xmlns="p"><Relationship Id="r" Type="t/comments" Target="../styles.xml"/></Relationships>',
+            "sheet S, notes changed",
+        ),
+    ],
+)
+def test_what_a_workbook_has_besides_cells_is_noticed(part, old, new, changed):
+    plain = workbook("a.xlsx", {"S": [["n", "x"], [1, 2]]})
+    fonts = with_part(plain, STYLES, "</font></fonts>", "</font><font><b/></font></fonts>")
+    styled = with_part(fonts, STYLES, '<xf numFmtId="164" fontId="0" ', '<xf numFmtId="0" fontId="1" ')
+    assert changed in framed(with_part(styled, part, old, new), styled).found
+
+
+def test_what_a_program_writes_into_each_workbook_is_no_change():
+    before = workbook("a.xlsx", {"S": [["n", "x"], [1, 2]]})
+    for old, new in (
+        (
+            "<sheetData>",
+            "<sheetPr><pageSetUpPr/></sheetPr><sheetViews><sheetView><selection/></sheetView></sheetViews><sheetData>",
+        ),
+        ("</sheetData>", '</sheetData><pageMargins left="1"/>'),
+        ('<c r="A2"', '<c r="A2" s="0"'),
+    ):
+        assert framed(with_part(before, SHEET, old, new), before).verdict is Verdict.TRUE
 
 
 def test_a_commit_on_another_branch_is_noticed_and_a_clean_tree_is_listed_once():

@@ -369,7 +369,8 @@ def _written(name: str, own: Fields) -> str:
 
 def _workbooks(state: NormalState) -> Iterator[Item]:
     for path, kind in state.document["paths"]:
-        yield Item(f"{kind} {path}", kind, {"path": path}, {})
+        extras = state.document["books"].get(path, {}).get("extras", {})
+        yield Item(f"{kind} {path}", kind, {"path": path}, extras)
     for path, book in state.document["books"].items():
         key = {"workbook": path}
         if "spoiled" in book:
@@ -379,6 +380,7 @@ def _workbooks(state: NormalState) -> Iterator[Item]:
             yield Item(f"{path}: name {name}", "name", {**key, "name": name}, {"means": meaning})
         for place, sheet in enumerate(book["sheets"], 1):
             about = {"place": place, "hidden": sheet["hidden"], "tables": sheet["tables"]}
+            about |= sheet.get("extras", {})
             its = {**key, "sheet": sheet["name"]}
             yield Item(f"{path}: sheet {sheet['name']}", "sheet", its, about)
             for area in sheet["merged"]:
@@ -387,6 +389,8 @@ def _workbooks(state: NormalState) -> Iterator[Item]:
             for row, column, value, *formula in sheet["cells"]:
                 # What a formula shows follows from other cells, and from which program wrote the file.
                 rows.setdefault(row, {})[_letters(column)] = {"formula": formula[0]} if formula else value
+            for row, column, look in sheet.get("formats", ()):
+                rows[row][_letters(column)] = {"is": rows[row][_letters(column)], "format": look}
             for row, cells in rows.items():
                 yield Item(f"{path}: {sheet['name']} row {row}", "row", {**its, "row": row}, cells)
 

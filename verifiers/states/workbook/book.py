@@ -6,6 +6,8 @@ for a file that is no workbook, or
     {"sheets": [{"name", "hidden", "tables": [[name, area, columns]], "merged": [area],
                  "cells": [[row, column, value] or [row, column, value, formula, whether the value is clear]]}],
      "names": {name: what it refers to}}
+
+A sheet may have `"formats": [[row, column, digest]]`, and a sheet and a book `"extras": {name: text}`.
 """
 
 from __future__ import annotations

@@ -40,13 +40,18 @@ class WorkbookTable:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A worksheet: its non-empty cells, its tables and its merged areas."""
+    """A worksheet: its non-empty cells, its tables and its merged areas.
+
+    Formats and extras (`verifiers.states.workbook.extras`) are digests: they are compared, and never written.
+    """
 
     name: str
     cells: Mapping[Place, WorkbookCell] = field(repr=False)
     hidden: bool = False
     tables: tuple[WorkbookTable, ...] = ()
     merged: tuple[str, ...] = ()
+    formats: Mapping[Place, str] = field(default_factory=dict, repr=False)
+    extras: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,7 @@ class Workbook:
 
     sheets: tuple[Sheet, ...]
     names: Mapping[str, str] = field(default_factory=dict, repr=False)
+    extras: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def place_of(text: str) -> Place:

@@ -1,9 +1,9 @@
 """Reader of hostile .xlsx files (ECMA-376, part 1) into plain values.
 
 - The zip is capped: entries, bytes of a part and of all parts, and how far a part may swell. Only stored and deflated
-  parts are read, nothing is written anywhere, and no link, image or macro in it is looked at.
+  parts are read, nothing is written anywhere, and no link, image or macro in it is looked into.
 - A part with a document type is refused, so no entity can be declared; nothing is followed but the workbook's own
-  relations to its sheets, and theirs to their tables.
+  relations to its sheets, and theirs to their tables; drawings, notes and the like are digested, not parsed.
 - Each part is unpacked and parsed once; two sheets that are one part are refused. Elements, attributes, names of
   namespaces, cells, texts and formulas are capped or counted.
 - A merged or named area is a text and is never expanded.
@@ -23,7 +23,7 @@ import posixpath
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError, XMLParser, fromstring
 
@@ -31,6 +31,7 @@ from verifiers.budget import ReadingBudget
 from verifiers.errors import CorruptState
 from verifiers.normal_form import NormalState
 from verifiers.states.workbook.book import Unclear
+from verifiers.states.workbook.extras import LINKED_PARTS, list_extras, list_formats, list_properties
 from verifiers.states.workbook.formula import Calculator
 from verifiers.states.workbook.model import (
     COLUMNS,
@@ -105,8 +106,13 @@ def _book(workbook: Workbook, budget: ReadingBudget) -> dict[str, Any]:
             cells.append([*place, value if is_clear else None, *formula])
         tables = [[table.name, table.area, list(table.columns)] for table in sheet.tables]
         made = {"name": sheet.name, "hidden": sheet.hidden, "tables": tables, "merged": list(sheet.merged)}
-        sheets.append({**made, "cells": cells})
-    return {"sheets": sheets, "names": dict(workbook.names)}
+        formats = [[*place, look] for place, look in sheet.formats.items()]
+        sheets.append({**made, "cells": cells, **_given(formats=formats, extras=dict(sheet.extras))})
+    return {"sheets": sheets, "names": dict(workbook.names), **_given(extras=dict(workbook.extras))}
+
+
+def _given(**parts: Any) -> dict[str, Any]:
+    return {name: part for name, part in parts.items() if part}
 
 
 class CorruptWorkbook(CorruptState):
@@ -146,6 +152,7 @@ class _Reader:
         self.early = False  # the workbook counts days from 1904
         self.dates: frozenset[int] = frozenset()
         self.strings: tuple[str, ...] = ()
+        self.formats: dict[str, str] = {}
 
     def workbook(self) -> Workbook:
         ((_, main),) = [link for link in self.relations("").values() if link[0] == "officeDocument"]
@@ -153,6 +160,8 @@ class _Reader:
         for kind, target in related.values():
             if kind == "styles":
                 self.dates = frozenset(_dates(self.xml(target)))
+                looks = enumerate(list_formats(self.xml(target)))
+                self.formats = {str(number): look for number, look in looks if look}
             if kind == "sharedStrings":
                 self.strings = tuple(map(_text, self.xml(target).iterfind(f"{_MAIN}si")))
         settings = root.find(f"{_MAIN}workbookPr")
@@ -160,9 +169,10 @@ class _Reader:
         entries = root.findall(f"{_MAIN}sheets/{_MAIN}sheet")
         if len(entries) > MAX_SHEETS:
             raise CorruptWorkbook(f"the workbook has more than {MAX_SHEETS} sheets")
+        local = self.local_names(root)
         sheets = [
-            self.sheet(related[entry.attrib[_LINK]][1], entry)
-            for entry in entries
+            self.sheet(related[entry.attrib[_LINK]][1], entry, local.get(number, {}))
+            for number, entry in enumerate(entries)
             if related[entry.attrib[_LINK]][0] == "worksheet"
         ]
         names = {
@@ -170,7 +180,11 @@ class _Reader:
             for entry in root.iterfind(f"{_MAIN}definedNames/{_MAIN}definedName")
             if "localSheetId" not in entry.attrib
         }
-        return Workbook(tuple(sheets), names)
+        extras = list_extras(root, self.linked(main), self.budget)
+        for kind, target in self.relations("").values():
+            if kind == "core-properties" and target in self.parts:
+                extras |= list_properties(self.xml(target))
+        return Workbook(tuple(sheets), names, extras)
 
     def xml(self, path: str) -> Element:
         """Unpack and parse a part, once."""
@@ -214,7 +228,29 @@ class _Reader:
             if entry.get("TargetMode") != "External"
         }
 
-    def sheet(self, path: str, entry: Element) -> Sheet:
+    @staticmethod
+    def local_names(root: Element) -> dict[int, dict[str, str]]:
+        """Return the names that hold on one sheet alone, by its number."""
+        local: dict[int, dict[str, str]] = {}
+        for entry in root.iterfind(f"{_MAIN}definedNames/{_MAIN}definedName[@localSheetId]"):
+            local.setdefault(int(entry.attrib["localSheetId"]), {})[f"name {entry.attrib['name']}"] = entry.text or ""
+        return local
+
+    def linked(self, path: str, depth: int = 2) -> Iterator[tuple[str, bytes]]:
+        """List the parts behind a sheet or workbook that nothing else reads: a drawing with its charts, and others."""
+        for kind, target in self.relations(path).values():
+            if kind in LINKED_PARTS and target in self.parts:
+                inner = [self.unpacked(part) for part in self.behind(target, depth)]
+                yield kind, b"\0".join([self.unpacked(target), *inner])
+
+    def behind(self, path: str, depth: int) -> list[str]:
+        """List what a part links to, and what that links to, as deep as it is told."""
+        linked = dict.fromkeys(target for _, target in self.relations(path).values()) if depth else {}
+        targets = [target for target in linked if target in self.parts]
+        self.budget.step(A_FILE * len(targets))
+        return [*targets, *(more for target in targets for more in self.behind(target, depth - 1))]
+
+    def sheet(self, path: str, entry: Element, local: dict[str, str]) -> Sheet:
         if path in self.sheet_parts:
             raise CorruptWorkbook("two sheets of the workbook are one part")
         self.sheet_parts.add(path)
@@ -224,7 +260,21 @@ class _Reader:
         tables = tuple(map(self.table, targets))
         merged = tuple(area.attrib["ref"] for area in root.iterfind(f"{_MAIN}mergeCells/{_MAIN}mergeCell"))
         hidden = entry.get("state", "visible") != "visible"
-        return Sheet(entry.attrib["name"], cells, hidden, tables, merged)
+        extras = {**list_extras(root, self.linked(path), self.budget), **local}
+        return Sheet(entry.attrib["name"], cells, hidden, tables, merged, self.looks(root, cells), extras)
+
+    def looks(self, root: Element, cells: Mapping[Place, WorkbookCell]) -> dict[Place, str]:
+        """Return the formats of cells that differ from a sheet's plain format."""
+        if not self.formats:
+            return {}
+        self.budget.step(len(cells))
+        styled = [
+            entry for entry in root.iterfind(f"{_MAIN}sheetData/{_MAIN}row/{_MAIN}c") if entry.get("s") in self.formats
+        ]
+        looks = {
+            place_of(entry.attrib["r"]): self.formats[entry.attrib["s"]] for entry in styled if "r" in entry.attrib
+        }
+        return {place: look for place, look in looks.items() if place in cells}
 
     def table(self, path: str) -> WorkbookTable:
         self.budget.step(A_FILE)
