@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from verifiers.formats.snapshot import written
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
@@ -21,6 +22,7 @@ from verifiers.states.files.examples import files
 from verifiers.states.git.examples import repository
 from verifiers.states.items import SORTS, items_of
 from verifiers.states.own_changes import is_server_change
+from verifiers.states.postgres.examples import postgres_database
 from verifiers.states.readers import read_all
 from verifiers.states.sqlite.examples import database
 from verifiers.states.workbook.examples import workbook
@@ -151,6 +153,13 @@ def test_a_file_that_was_made_again_with_its_bytes_is_no_change_and_its_mode_is_
     (tree,) = before.states.values()
     run = replace(before, states={"filesystem": type(tree)({"a.txt": replace(tree["a.txt"], mode=0o755)})})
     assert "file a.txt, mode changed" in framed(run, before).found
+
+
+def test_a_view_of_a_postgres_database_is_noticed():
+    before = postgres_database({"t": [["id", "integer"]]})
+    document = read_all(before.states)["postgres"].document
+    after = JudgeInput({"postgres": written({**document, "others": [["view", "v", "SELECT 1"]]})})
+    assert "view v, added" in framed(after, before).found
 
 
 def with_part(book, name, old, new):

@@ -72,7 +72,7 @@ SORTS: Mapping[str, Sequence[str]] = {
     "graph": ("entity", "observation", "relation"),
     "json_document": ("value",),
     "mailbox": ("folder", "message", "sent message"),
-    "postgres": ("schema", "table", "column", "constraint", "index", "row"),
+    "postgres": ("schema", "table", "column", "constraint", "index", "row", "other"),
     "redis": ("key",),
     "sqlite": ("table", "column", "index", "view", "trigger", "rows", "row"),
     "workbook": ("file", "workbook", "name", "sheet", "merged cells", "row"),
@@ -282,6 +282,8 @@ def _database(state: NormalState) -> Iterator[Item]:
 def _tables(state: NormalState) -> Iterator[Item]:
     for schema in sorted({*state.document["schemas"], *(table["schema"] for table in state.document["tables"])}):
         yield Item(f"schema {schema}", "schema", {"schema": schema}, {})
+    for kind, name, definition in state.document.get("others", ()):
+        yield Item(f"{kind} {name}", "other", {"kind": kind, "name": name}, {"definition": definition})
     for table in state.document["tables"]:
         name = table["name"] if table["schema"] == "public" else f"{table['schema']}.{table['name']}"
         key = {"table": name}

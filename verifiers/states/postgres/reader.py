@@ -19,6 +19,7 @@ def read_tables(tree: FileTree, budget: ReadingBudget) -> NormalState:
         StateUnavailable: the state was not read out.
     """
     base = database_of(document_in(tree, "postgres", budget))
+    budget.step(AN_ENTRY * len(base.others))
     for table in base.tables:
         budget.step(A_TABLE + AN_ENTRY * (len(table.columns) + len(table.constraints) + len(table.indexes)))
         budget.step(A_ROW * len(table.rows))

@@ -5,9 +5,11 @@
       "constraints": [{"name", "kind", "definition", "valid", "columns", "to", "to_columns"}],
       "indexes": [{"name", "unique", "valid", "partial", "columns", "definition"}]}]}
 
-Only base tables are in it: no view, foreign or partitioned table. A row has the text of its readable columns, in their
-order, as PostgreSQL prints them with ISO dates in UTC. A column that is computed, or of a type that is not PostgreSQL's
-own, an enumeration or an array of those, is not readable. `kind` is PostgreSQL's letter (`pg_constraint.contype`).
+Only base tables are in it. `"others": [[kind, name, definition]]` stands beside them where there are some: views,
+sequences that are no column's, functions, triggers, comments, which the frame compares and no predicate reads. A row
+has the text of its readable columns, in their order, as PostgreSQL prints them with ISO dates in UTC. A column that is
+computed, or of a type that is not PostgreSQL's own, an enumeration or an array of those, is not readable. `kind` is
+PostgreSQL's letter (`pg_constraint.contype`).
 """
 
 from __future__ import annotations
@@ -127,6 +129,7 @@ class PostgresDatabase:
 
     schemas: Sequence[str]
     tables: Sequence[PostgresTable]
+    others: Sequence[Sequence[str]] = ()
 
     @cached_property
     def by_name(self) -> dict[tuple[str, str], PostgresTable]:
@@ -151,7 +154,8 @@ def database_of(document: dict[str, Any]) -> PostgresDatabase:
         CorruptState: it tells of none.
     """
     try:
-        return PostgresDatabase(_texts(document["schemas"]), tuple(_table(table) for table in document["tables"]))
+        tables, others = map(_table, document["tables"]), map(_texts, document.get("others", ()))
+        return PostgresDatabase(_texts(document["schemas"]), tuple(tables), tuple(others))
     except (LookupError, TypeError, ValueError, AttributeError):
         raise CorruptState("the state was read as something that is no database") from None
 
@@ -214,7 +218,8 @@ def _document(text: str) -> list[Any]:
 
 def document_of(base: PostgresDatabase) -> dict[str, Any]:
     """Give the normal form of a database."""
-    return {"schemas": list(base.schemas), "tables": [_plain(table) for table in base.tables]}
+    others = {"others": _plain(base.others)} if base.others else {}
+    return {"schemas": list(base.schemas), "tables": [_plain(table) for table in base.tables], **others}
 
 
 def _plain(value: Any) -> Any:

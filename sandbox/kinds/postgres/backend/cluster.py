@@ -122,8 +122,37 @@ WITH spaces AS (
                     WHERE u.place <= i.indnkeyatts)
     ) ORDER BY x.relname) AS list
     FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid GROUP BY i.indrelid
+), others(kind, name, definition) AS (
+    SELECT CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' WHEN 'S' THEN 'sequence'
+                          WHEN 'f' THEN 'foreign table' WHEN 'p' THEN 'partitioned table' ELSE 'type' END,
+           c.oid::regclass::text, CASE WHEN c.relkind IN ('v', 'm') THEN pg_get_viewdef(c.oid) ELSE '' END
+    FROM pg_class c JOIN spaces s ON s.oid = c.relnamespace
+    WHERE c.relkind IN ('v', 'm', 'S', 'f', 'p', 'c') AND NOT EXISTS ( -- a column's own sequence is part of the column
+        SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
+        AND d.refclassid = 'pg_class'::regclass AND d.deptype IN ('a', 'i'))
+    UNION ALL SELECT 'type', t.oid::regtype::text, coalesce(format_type(nullif(t.typbasetype, 0), t.typtypmod),
+        (SELECT string_agg(quote_literal(e.enumlabel), ', ' ORDER BY e.enumsortorder) FROM pg_enum e
+         WHERE e.enumtypid = t.oid), '')
+    FROM pg_type t JOIN spaces s ON s.oid = t.typnamespace WHERE t.typtype IN ('d', 'e', 'r')
+    UNION ALL SELECT 'function', p.oid::regprocedure::text,
+        CASE WHEN p.prokind = 'a' THEN '' ELSE pg_get_functiondef(p.oid) END
+    FROM pg_proc p JOIN spaces s ON s.oid = p.pronamespace
+    UNION ALL SELECT 'trigger', t.tgname || ' on ' || t.tgrelid::regclass, pg_get_triggerdef(t.oid)
+    FROM pg_trigger t WHERE NOT t.tgisinternal
+    UNION ALL SELECT 'rule', r.rulename || ' on ' || r.ev_class::regclass, pg_get_ruledef(r.oid)
+    FROM pg_rewrite r WHERE r.rulename <> '_RETURN' AND r.oid >= 16384 -- what initdb makes has smaller ones
+    UNION ALL SELECT 'policy', p.polname || ' on ' || p.polrelid::regclass,
+        coalesce(pg_get_expr(p.polqual, p.polrelid), '')
+    FROM pg_policy p
+    UNION ALL SELECT 'comment', pg_describe_object(d.classoid, d.objoid, d.objsubid), d.description
+    FROM pg_description d WHERE d.objoid >= 16384
+    UNION ALL SELECT 'extension', extname, extversion FROM pg_extension WHERE oid >= 16384
+    UNION ALL SELECT 'privileges', c.oid::regclass::text, c.relacl::text
+    FROM pg_class c JOIN spaces s ON s.oid = c.relnamespace WHERE c.relacl IS NOT NULL
 )
 SELECT json_build_object(
+    'others', (SELECT coalesce(json_agg(json_build_array(kind, name, definition) ORDER BY kind, name), '[]')
+               FROM others),
     'schemas', (SELECT coalesce(json_agg(nspname ORDER BY nspname), '[]') FROM spaces),
     'tables', (SELECT coalesce(json_agg(json_build_object(
         'schema', s.nspname, 'name', r.relname, 'columns', coalesce(c.list, '[]'),
