@@ -6,7 +6,8 @@
 An act is a list of calls of one server, and can be made where a task lists all their tools. `$name` in its arguments
 stands for the argument of that name in the last call of a solution that has one, `$seed.name` for the first value below
 that name in the server's initial state (of an object its first key), and `$seed.name.first` for the first one in that.
-Without one, the act is left out.
+`$again` in the place of all arguments stands for those of the solution's last call, if it is to this tool. Without one,
+the act is left out.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ def _acts(kind: str, listed: set[str], seeds: Mapping[str, Any], calls: Sequence
                 values |= call.get("arguments", {})
         for act in _written(server).get(kind, ()):
             made = [
-                {"tool": f"{server}.{tool}", "arguments": _filled(given, values)}
+                {
+                    "tool": f"{server}.{tool}",
+                    "arguments": _again(f"{server}.{tool}", given, calls) or _filled(given, values),
+                }
                 for step in act
                 for tool, given in step.items()
             ]
@@ -71,6 +75,11 @@ def _filled(value: Any, values: Mapping[str, Any]) -> Any:
     if value[0] == "$" and value[1:] in values:
         return values[value[1:]]
     return _PLACE.sub(lambda place: str(values.get(place[1], place[0])), value)
+
+
+def _again(tool: str, given: Any, calls: Sequence[Mapping[str, Any]]) -> Any:
+    is_last = given == "$again" and bool(calls) and calls[-1]["tool"] == tool
+    return calls[-1].get("arguments") if is_last else None
 
 
 def _seeded(value: Any) -> Iterator[tuple[str, Any]]:
