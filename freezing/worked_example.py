@@ -189,7 +189,25 @@ def _parts() -> Iterator[str]:
     yield f"such as success_rate = {run['totals']['passed']} / {run['totals']['attempted']}.\n\n"
 
     yield "## 9. The README\n\n"
-    yield f"`README.md` is the template, filled in from the manifest:\n\n```\n{(RELEASE / 'README.md').read_text()}```\n"
+    yield f"`README.md` is the template, filled in from the manifest:\n\n```\n{(RELEASE / 'README.md').read_text()}```\n\n"
+
+    yield from _baseline(json.loads(lines("tasks.jsonl")[0]))
+
+
+def _baseline(task: dict[str, Any]) -> Iterator[str]:
+    """Write the part that a reader needs our program for; `test_given_states.py` plays it."""
+    made = {"item": "folder", "where": {"path": "number-1"}, "add": 1}
+    task["initial_state"] = {"filesystem": {"files": {"kept.txt": "one\n"}}}
+    task["success_predicate"] = {"all": [task["success_predicate"], {"filesystem.unchanged": {"except": [made]}}]}
+    kept = {"kind": "file", "mode": 0o644, "data": base64.b64encode(b"one\n").decode()}
+    state = {"filesystem": {"kept.txt": kept, "number-1": {"kind": "directory", "mode": 0o755}}}
+    yield "## 10. A baseline\n\n"
+    yield "A predicate `NAME.unchanged` compares a final state with the *baseline*: the task's world as it is before an agent comes.\n"
+    yield "No file of a release holds it, because it follows from the task. The tasks of this release are older than this predicate;\n"
+    yield f"with one, and a file that must stay, line 1 of `tasks.jsonl` would be this `task.json`:\n{block(jcs(task).decode())}"
+    yield f"`quarterturn predicate check` derives the baseline again, and judges this `state.json` *true*:\n{block(jcs(state).decode())}"
+    yield block("quarterturn predicate check --state state.json --predicate task.json").lstrip("\n")
+    yield "If another text stands in `kept.txt`, it says *false*, and `changed although nothing allows it: file kept.txt, text changed`.\n"
 
 
 _HEAD = """\

@@ -4,9 +4,9 @@
 the way that an agent's calls go, through a gateway process into a world that holds its data alone, and is judged by the
 same code on the same kind of copy; only the agent is missing, because the gateway plays the calls itself.
 
-The world is seeded in full. Of its servers only those are started that the calls name: a solution is known beforehand,
-so nobody could ask the others anything, and admission is waited for by a human. Servers that keep nothing between calls
-may have served an earlier proof (`sandbox.runs.kept_worlds`).
+The world is seeded in full. Of its shipped servers only those are started that the calls name: a solution is known
+beforehand, so nobody could ask the others anything, and admission is waited for by a human. An added server is started
+in any case. Servers that keep nothing between calls may have served an earlier proof (`sandbox.runs.kept_worlds`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sandbox.runs.state_reader import read_back
 from sandbox.runs.stopwatch import Meter
 from sandbox.runs.task_world import seed, servers_of, untouched
 from sandbox.servers.acts import list_acts
-from sandbox.servers.registry import SERVERS, tool_table
+from sandbox.servers.registry import SERVERS, Server, tool_table
 from sandbox.transcript import ToolCall, Transcript
 from sandbox.world.frozen import FrozenState
 from vault.task.document import Task
@@ -174,7 +174,8 @@ class BoxProver:
         task, terms = Task.parse(document), self._terms
         script = [ToolCall(call["tool"], call.get("arguments", {})) for call in calls]
         used = {call.tool.partition(".")[0] for call in script}
-        servers = with_idle([server for server in servers_of(task.document) if server.name in used])
+        listed = map(_started, servers_of(task.document))
+        servers = with_idle([server for server in listed if server.name in used or server.folder])
         spec = specify(task, alias=new_alias(), wall=terms.world.wall, script=script, servers=servers)
         spec = replace(spec, max_steps=max(spec.max_steps, len(script)))  # that it is too long is the gate's finding
         scene = RunEnvironment(box, spec, servers, seed(task.document), terms.world, terms.patience, Meter(terms.clock))
@@ -269,3 +270,8 @@ class BoxProver:
     def _final(proved: HasFinalState) -> Final:
         final: Final = proved.state
         return final
+
+
+def _started(server: Server) -> Server:
+    """Start an added server with the world: an agent may start it, and a frame notices what it writes by itself."""
+    return replace(server, on_demand=False) if server.folder else server

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from verifiers.formats.snapshot import written
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
@@ -22,10 +23,11 @@ from verifiers.states.git.examples import repository
 from verifiers.states.items import SORTS, Item, items_of
 from verifiers.states.mailbox.writer import NewMessage, maildir
 from verifiers.states.own_changes import is_server_change
+from verifiers.states.postgres.examples import postgres_database
 from verifiers.states.readers import read_all
 from verifiers.states.sqlite.examples import database
 from verifiers.states.workbook.examples import workbook
-from verifiers.tree import JudgeInput
+from verifiers.tree import JudgeInput, tree_of
 
 BASE = [
     "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, n INT)",
@@ -240,6 +242,68 @@ def test_a_file_that_was_made_again_with_its_bytes_is_no_change_and_its_mode_is_
     (tree,) = before.states.values()
     run = replace(before, states={"filesystem": type(tree)({"a.txt": replace(tree["a.txt"], mode=0o755)})})
     assert "file a.txt, mode changed" in framed(run, before).found
+
+
+def test_a_view_of_a_postgres_database_is_noticed():
+    before = postgres_database({"t": [["id", "integer"]]})
+    document = read_all(before.states)["postgres"].document
+    after = JudgeInput({"postgres": written({**document, "objects": [["view v", "SELECT 1"]]})})
+    assert "view v, added" in framed(after, before).found
+
+
+def with_part(book, name, old, new):
+    """Write another text into one part of a workbook, or add the part."""
+    (data,) = [node.data for _, node in book.states["spreadsheet"].items() if node.kind == "file"]
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(out, "w") as target:
+        parts = {entry: source.read(entry).decode() for entry in source.namelist()}
+        for entry, text in {**parts, name: parts.get(name, old).replace(old, new)}.items():
+            target.writestr(entry, text)
+    return JudgeInput({"spreadsheet": tree_of({"a.xlsx": out.getvalue()})})
+
+
+SHEET, STYLES, BOOK = "xl/worksheets/sheet1.xml", "xl/styles.xml", "xl/workbook.xml"
+
+
+@pytest.mark.parametrize(
+    ("part", "old", "new", "place"),
+    [
+        (SHEET, "</sheetData>", '</sheetData><dataValidations count="1"/>', "dataValidations of S"),
+        (SHEET, "</sheetData>", '</sheetData><conditionalFormatting sqref="A1"/>', "conditionalFormatting of S"),
+        (SHEET, "</sheetData>", '</sheetData><autoFilter ref="A1:B2"/>', "autoFilter of S"),
+        (SHEET, '<row r="2"', '<row r="2" hidden="1"', "row 2 of S"),
+        (SHEET, '<c r="A1"', '<c r="A1" s="1"', "format of S!A1"),
+        (BOOK, "</workbook>", '<workbookProtection lockStructure="1"/></workbook>', "workbookProtection"),
+        (
+            BOOK,
+            "</sheets>",
+            '</sheets><definedNames><definedName name="n" localSheetId="0">1</definedName></definedNames>',
+            "name n of sheet 0",
+        ),
+        ("xl/comments1.xml", "x", "<comments/>", "part xl/comments1.xml"),
+    ],
+)
+def test_what_a_workbook_has_besides_cells_is_noticed(part, old, new, place):
+    plain = workbook("a.xlsx", {"S": [["n", "x"], [1, 2]]})
+    fonts = with_part(plain, STYLES, "</font></fonts>", "</font><font><b/></font></fonts>")
+    styled = with_part(fonts, STYLES, '<xf numFmtId="164" fontId="0" ', '<xf numFmtId="0" fontId="1" ')
+    assert f"{place}, added" in framed(with_part(styled, part, old, new), styled).found
+
+
+def test_what_a_program_writes_into_each_workbook_is_no_change():
+    before = workbook("a.xlsx", {"S": [["n", "x"], [1, 2]]})
+    for old, new in (
+        (
+            "<sheetData>",
+            "<sheetPr><pageSetUpPr/></sheetPr><sheetViews><sheetView><selection/></sheetView></sheetViews><sheetData>",
+        ),
+        (
+            "</sheetData>",
+            '</sheetData><pageMargins left="0.75" right="0.75" top="1" bottom="1" header="0.5" footer="0.5"/>',
+        ),
+        ('<c r="A2"', '<c r="A2" s="0"'),
+    ):
+        assert framed(with_part(before, SHEET, old, new), before).verdict is Verdict.TRUE
 
 
 def test_a_commit_on_another_branch_is_noticed_and_a_clean_tree_is_listed_once():

@@ -2,6 +2,8 @@
 
 import json
 import sqlite3
+from base64 import b64encode
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +11,7 @@ from rotation.month.sets import Stratum
 
 pytestmark = pytest.mark.box
 
+ROOT = Path(__file__).parents[3]
 ADA = {"postgres.rowExists": {"table": "people", "where": {"name": "Ada"}}}
 
 
@@ -104,6 +107,20 @@ def test_a_state_of_a_release_is_judged_from_its_file_by_the_predicate_of_the_ta
         assert (said.code, said.data["verdict"]) == (code, verdict)
     (tmp_path / "state.json").write_text('{"filesystem": {"a": {"kind": "file"}}}')
     say(*words).refuses(2, "state.json is no state: the state at $.filesystem['a'] needs")
+
+
+def test_the_worked_example_derives_a_baseline_again(say, tmp_path):
+    page = (ROOT / "docs" / "reference" / "worked-example.md").read_text().partition("## 10. ")[2]
+    task, state, command = (line.strip() for line in page.splitlines() if line.startswith("    "))
+    (tmp_path / "task.json").write_text(task)
+    words = [tmp_path / word if word.endswith(".json") else word for word in command.split()[1:]]
+    other = state.replace(b64encode(b"one\n").decode(), b64encode(b"two\n").decode())
+    assert other != state
+    for left, code, verdict in ((state, 0, "true"), (other, 1, "false")):
+        (tmp_path / "state.json").write_text(left)
+        said = say(*words, "--box", "bwrap", "--json")
+        assert (said.code, said.data["verdict"]) == (code, verdict)
+    assert page.split("`")[-2] in said.out
 
 
 def test_claims_are_judged_again_from_replies_that_a_result_has_and_no_model_is_asked(checked, tmp_path):

@@ -21,6 +21,7 @@ from vault.errors import Malformed as MalformedTask
 from verifiers.errors import Malformed as MalformedPredicate
 from verifiers.language import predicate as predicates
 from verifiers.language.verdict import Verdict
+from verifiers.predicates import namespaces
 
 from ...frozen import content
 
@@ -213,3 +214,19 @@ def test_a_mutant_is_judged_from_its_document_as_it_was_where_it_was_made(prover
     evidence = judged(state, mutant.get("answer", "7"))
     assert evidence == prover.mutated(a_draft(), proved, [mutant])[0]
     assert evidence.verdict is Verdict.FALSE
+
+
+def test_an_added_server_that_writes_when_it_starts_spoils_a_solution_that_does_not_call_it(monkeypatch, tmp_path):
+    """An agent may well start it: a task whose goal promises that its state stays must not be admitted."""
+    for name in ("_KINDS", "_OWN", "_ENTRIES"):
+        monkeypatch.setattr(namespaces, name, dict(getattr(namespaces, name)))
+    monkeypatch.setattr(SERVERS, "_servers", {**SERVERS})
+    program = "import time; open('/data/diary/started', 'w').write(str(time.time())); time.sleep(60)"
+    like, tools = SERVERS["filesystem"], {"write": next(iter(SERVERS["filesystem"].tools.values()))}
+    command = [SERVERS["git"].command[0], "-c", program]
+    diary = replace(like, name="diary", root="diary", command=command, environment={}, tools=tools, folder=tmp_path)
+    SERVERS.add(diary)
+    holds = {"all": [{"filesystem.fileTextEquals": {"path": "out.txt", "text": "done"}}, {"diary.unchanged": {}}]}
+    listed = ["diary.write", *(f"filesystem.{tool}" for tool in like.tools)]
+    draft = a_draft(initial_state={}, available_tools=listed, success_predicate=holds)
+    assert BoxProver(BwrapBox()).prove(draft, [WRITE], None).verdict is Verdict.FALSE

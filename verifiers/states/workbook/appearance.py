@@ -20,18 +20,7 @@ _PARTS = re.compile(
     r"|(worksheets|tables)/[^/]*)(\.xml)?"
 )
 _PROPERTIES = re.compile(rb"<(?:\w+:)?(title|subject|creator|keywords|Company)>([^<]*)</")
-_IGNORED = {
-    "r",
-    "spans",
-    "pane",
-    "workbookViewId",
-    "tabSelected",
-    "calcId",
-    "fullCalcOnLoad",
-    "activeCell",
-    "sqref",
-    "ht",
-}
+_IGNORED = {"r", "spans", "workbookViewId", "tabSelected", "calcId", "fullCalcOnLoad", "ht"}
 # As programs write it where nobody asked for anything else.
 _USUAL = {
     ("summaryBelow", "1"), ("summaryRight", "1"), ("calcMode", "auto"), ("locked", "1"), ("hidden", "0"),
@@ -123,7 +112,7 @@ def _written(element: Element, *, flag: bool = False) -> str:
 
     With `flag` one without attributes says something by being there, as in a font, unless it has parts of its own kind.
     """
-    if element.get("val") in _OFF:
+    if element.get("val") in _OFF or _name(element) == "selection":  # the place of the cursor
         return ""
     inside = " ".join(filter(None, map(_written, element)))
     words = _attributes(element.attrib)
