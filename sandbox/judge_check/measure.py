@@ -21,8 +21,8 @@ from sandbox.claim_judge import prompt
 from sandbox.claim_judge.exchange import ClaimExchange
 from sandbox.judge_check.anchors import Anchor
 from sandbox.judge_check.cases import CheckAnswer, CheckCase, InjectedAnswer
-from sandbox.measures.judge_agreement import FEWEST, spearman
-from sandbox.measures.variance import spread
+from sandbox.judge_check.judge_agreement import FEWEST, spearman
+from sandbox.judge_check.variance import spread
 from sandbox.model_gateway.budget import estimate
 from sandbox.results.interval import Figure, proportion
 from verifiers.answer.claims import Claim, ClaimOutcome, coverage, reply_outcome
