@@ -92,9 +92,10 @@ CONVERT = ExtraVerb(
     "task",
     alone=True,
 )
+JUDGE = ExtraVerb("judge", "judge", "The language model that judges claims about answers.")
 MEASURE = ExtraVerb("measure", "measures", "Measure public runs: calls, failures and trials.", alone=True)
 RATINGS = ExtraVerb("ratings", "measures", "Ratings in plain files: agreement, other thresholds.")
 ATTACK = ExtraVerb("--attack", "attacks", "Run the attack suite inside a box.", "doctor")
 """An option of a verb of the core: its entry point is the function that does what it asks for."""
-VERBS = {verb.name: verb for verb in (EXPORT, CONVERT, MEASURE, RATINGS)}
+VERBS = {verb.name: verb for verb in (EXPORT, CONVERT, JUDGE, MEASURE, RATINGS)}
 """Verbs by name, which no two share, also in different groups."""

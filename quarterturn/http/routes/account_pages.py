@@ -115,10 +115,7 @@ class _OwnPages:
         """
         figures = self._measured(name, self.trace(name, account), account)
         if figures is None:
-            raise NotFound(
-                f"submission {name} has no measures: runs on the dev set have, once they are done, where the service "
-                "has the extra `quarterturn-measures`"
-            )
+            raise NotFound(f"submission {name} has no measures: runs on the dev set have, once they are done")
         return trace.page(figures)
 
     def _measured(self, name: str, trace: Mapping[str, Any] | None, account: str) -> dict[str, Any] | None:

@@ -5,7 +5,7 @@ measures a judge can be measured. Its rule: the quoted texts and numbers of a cl
 of four letters and more) have to occur in the answer. With all of them the claim is correct, with half of them
 partially correct, else incorrect. A claim that an answer quotes word for word is taken out of the answer first.
 
-    python -m sandbox.claim_judge.loopback_model --port 8000 [--confusion 0.1] [--noise 0.1] ...
+    python -m quarterturn_judge.loopback_model --port 8000 [--confusion 0.1] [--noise 0.1] ...
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def _document(path: str, body: Mapping[str, Any], said: str) -> Mapping[str, Any
 
 
 def _main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m sandbox.claim_judge.loopback_model", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m quarterturn_judge.loopback_model", description=__doc__)
     parser.add_argument("--port", type=int, default=8000)
     for field in fields(Dials):
         parser.add_argument(f"--{field.name}", type=float, default=0.0)

@@ -7,16 +7,15 @@ from fractions import Fraction
 
 import pytest
 
+from quarterturn_judge.cases import injected, of_task, shipped
+from quarterturn_judge.loopback_model import Dials, LoopbackModel, judged, ruled
+from quarterturn_judge.measure import FEWEST_INJECTED, FEWEST_TRANSCRIPTS, CheckPlan, measure
+from sandbox.claim_judge import anchors as anchored
+from sandbox.claim_judge.anchors import FEWEST, SHIPPED, digest, frozen, parse
 from sandbox.claim_judge.claim_judge import ClaimJudge
-from sandbox.claim_judge.loopback_model import Dials, LoopbackModel, judged, ruled
 from sandbox.errors import Malformed, Refused
-from sandbox.judge_check import anchors as anchored
-from sandbox.judge_check.anchors import FEWEST, SHIPPED, digest, frozen, parse
-from sandbox.judge_check.cases import injected, of_task, shipped
-from sandbox.judge_check.measure import FEWEST_INJECTED, FEWEST_TRANSCRIPTS, CheckPlan, measure
+from tests.sandbox.claim_judge.conftest import spec_of
 from verifiers.language.predicate import parse as parse_predicate
-
-from ..claim_judge.conftest import spec_of
 
 
 def plan(passes=2):

@@ -17,12 +17,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from quarterturn_judge.cases import CheckAnswer, CheckCase, InjectedAnswer
+from quarterturn_judge.judge_agreement import FEWEST, spearman
+from quarterturn_judge.variance import spread
 from sandbox.claim_judge import prompt
+from sandbox.claim_judge.anchors import Anchor
 from sandbox.claim_judge.exchange import ClaimExchange
-from sandbox.judge_check.anchors import Anchor
-from sandbox.judge_check.cases import CheckAnswer, CheckCase, InjectedAnswer
-from sandbox.judge_check.judge_agreement import FEWEST, spearman
-from sandbox.judge_check.variance import spread
 from sandbox.model_gateway.budget import estimate
 from sandbox.results.interval import Figure, proportion
 from verifiers.answer.claims import Claim, ClaimOutcome, coverage, reply_outcome

@@ -24,7 +24,7 @@ from vault.canonical import canonical, json_path, parse_object
 from vault.errors import Malformed as NotStrict
 from verifiers.answer.claims import CLAIMS_SCHEMA, Claim, ClaimOutcome, Coverage, coverage
 
-SHIPPED: Traversable = files("sandbox.judge_check").joinpath("data/anchors.json")
+SHIPPED: Traversable = files("sandbox.claim_judge").joinpath("data/anchors.json")
 """Anchors that come with the package."""
 
 FEWEST = 8

@@ -17,7 +17,7 @@ from typing import Any
 from verifiers.answer.claims import DEFAULT_THRESHOLD, Claim, ClaimOutcome, claims_in
 from verifiers.language.predicate import CLAIMS, Predicate, probes
 
-_DATA = files("sandbox.judge_check").joinpath("data")
+_DATA = files("quarterturn_judge").joinpath("data")
 _FALSE_MARKER = "0123456789abcdef" * 2
 """What an injection takes for the marker; the real one is drawn afterwards."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sandbox.judge_check.cases import CheckCase, of_task
+from quarterturn_judge.cases import CheckCase, of_task
 from vault.store.tasks import Vault
 from vault.task.lifecycle import TaskState
 from verifiers.language import predicate

@@ -15,9 +15,7 @@ from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import Unavailable, require_file
 
 if TYPE_CHECKING:
-    from quarterturn.app import Application
     from sandbox.claim_judge.claim_judge import ClaimJudgeSpec
-    from sandbox.judge_check.measure import CheckPlan
 
 PASSES = 2
 
@@ -44,12 +42,15 @@ def check(
 ) -> None:
     """Measure the claim judge: confusion, spread, injected answers, agreement with people. Exit code 8: refused."""
     from quarterturn.cli.terminal.secrets import open_app
-    from sandbox.judge_check.measure import measure
+    from quarterturn_judge.cases import injected, shipped
+    from quarterturn_judge.judged_cases import cases_of
+    from quarterturn_judge.measure import CheckPlan, measure
 
     out = Output(as_json=as_json)
     with open_app(home) as app:
         spec, digests = app.claim_judges.spec(), app.claim_judges.digests()
-        plan = _plan(app, passes, who)
+        own = cases_of(app.vault, who) if who else ()
+        plan = CheckPlan([*shipped(), *own], app.claim_judges.anchors(), injected(shipped()), passes)
         cost = plan.cost(spec.answer_tokens)
         before = _cost_line(spec, cost)
         if estimate:
@@ -73,7 +74,7 @@ def freeze(
     as_json: Json = False,
 ) -> None:
     """Write the digests of what stands in a file of anchors beside each of them, in place, and check the file."""
-    from sandbox.judge_check import anchors
+    from sandbox.claim_judge import anchors
     from vault.canonical import parse_object
     from vault.files import write_atomically
 
@@ -84,15 +85,6 @@ def freeze(
     write_atomically(file, data, file.with_name(f".{file.name}.part"))
     count = len(document["anchors"])
     Output(as_json=as_json).result({"anchors": count, "sha256": digest}, f"{count} anchors are frozen: sha256 {digest}")
-
-
-def _plan(app: Application, passes: int, who: str | None) -> CheckPlan:
-    from quarterturn.tasks.judged_cases import cases_of
-    from sandbox.judge_check.cases import injected, shipped
-    from sandbox.judge_check.measure import CheckPlan
-
-    own = list(cases_of(app.vault, who)) if who else []
-    return CheckPlan([*shipped(), *own], app.claim_judges.anchors(), injected(shipped()), passes)
 
 
 def _cost_line(spec: ClaimJudgeSpec, cost: Mapping[str, int]) -> str:

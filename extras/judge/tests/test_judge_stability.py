@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata, spearmanr
 
-from sandbox.judge_check.judge_agreement import spearman
-from sandbox.judge_check.variance import spread
+from quarterturn_judge.judge_agreement import spearman
+from quarterturn_judge.variance import spread
 
 HALF = Fraction(1, 2)
 SCORES = st.sampled_from([Fraction(0), HALF, Fraction(1)])
