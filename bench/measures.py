@@ -16,9 +16,9 @@ from time import process_time
 from measure import compare
 from report import Failed, Found, Line
 
-from quarterturn.measures.run_measures import measure
 from quarterturn.public_records import sources
 from quarterturn.public_records.records import PublicRecords, PublicRun, PublicTask
+from quarterturn_measures.run_measures import measure
 from rotation.generation import shipped_dev_sets
 from rotation.month.sets import MCPBENCH
 from sandbox.results.outcome import TaskRun

@@ -29,7 +29,7 @@ from grammars.admission.gates import NAMES, Admission, Gate
 from grammars.language.grammar import Draft
 from quarterturn.cli import NAME, run, whole_tree
 from rotation.month.sets import DEMO
-from sandbox.judge_check.anchors import SHIPPED
+from sandbox.claim_judge.anchors import SHIPPED
 from vault.ledger.signatures import sshsig
 
 AT = "2027-01-15T12:00:00+00:00"

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from quarterturn.notices.outbox import Outbox
     from quarterturn.public_view import PublicViewWriter
     from quarterturn.runs.jobs import JobWorker
+    from quarterturn.runs.measures import RunMeasures
     from quarterturn.runs.private_runs import PrivateRuns, RunPlayer
     from quarterturn.runs.request import Facilities, RunControl, RunRequest
     from quarterturn.servers.home_servers import HomeServers
@@ -837,6 +838,13 @@ class Application:
         return PrivateRuns(self.run_player, self.official, self.runs, self.facilities, self.submissions.unfinished)
 
     @cached_property
+    def run_measures(self) -> RunMeasures:
+        """The measures of runs on the dev set."""
+        from quarterturn.runs.measures import run_measures
+
+        return run_measures(self.trace_store, self.accounts.parties)
+
+    @cached_property
     def job_worker(self) -> JobWorker:
         """What runs claimed submissions."""
         from quarterturn.runs.jobs import JobWorker, RunKinds
@@ -863,7 +871,6 @@ class Application:
 
     def _run_public(self, chosen: RunRequest, submission: SubmissionRecord, hold: RunControl) -> None:
         from quarterturn.errors import AgentCrashed
-        from quarterturn.measures.process import measured
         from quarterturn.progress import NullProgress
         from quarterturn.runs.dev_runs import dev
         from sandbox.runs.claims import has_claims
@@ -874,7 +881,9 @@ class Application:
         judging = self.facilities.claims("dev") if any(map(has_claims, tasks)) else nullcontext()
         with self.facilities.model(submission.model, "dev") as model, judging as claims:
             run = dev(chosen, tasks, NullProgress(), self.facilities.sender, model, claims=claims, hold=hold)
-        self.trace_store.keep(submission.id, run.as_json() | {"measures": measured(run, drafts[: len(run.tasks)])})
+        self.trace_store.keep(
+            submission.id, run.as_json() | {"measures": self.run_measures.measured(run, drafts[: len(run.tasks)])}
+        )
         if run.crashed:
             raise AgentCrashed(run.stopped or "its program ended with an error on each task")
 
@@ -920,7 +929,6 @@ class Application:
         from quarterturn.http.dependencies.services import HttpServices, ServiceHealth
         from quarterturn.http.responses.public_log import LogView
         from quarterturn.http.responses.public_view import PublicView
-        from quarterturn.measures.failure_field import FailureField
 
         services = HttpServices(
             caller=self.caller,
@@ -932,7 +940,7 @@ class Application:
             submitting=self.submission_service,
             owner_view=self.owner_view,
             traces=self.traces,
-            failure_field=FailureField(self.trace_store, self.accounts.parties),
+            run_measures=self.run_measures,
             findings=self.findings,
             months=self.months,
             calendar=self.turn_calendar,

@@ -33,7 +33,7 @@ COMMAND = re.compile(r"""bin["']? ?/ ?["']?quarterturn["']|\[["']quarterturn["']
 MENTIONED = re.compile(rf"\b(?:{'|'.join(ROOMS)}|quarterturn_\w+)(?:\.[A-Za-z_]\w*)+")
 FIXTURE = re.compile(r"@pytest\.fixture[^\n]*\ndef (\w+)")
 ENTRY = "quarterturn.cli"
-LOADER = "quarterturn/cli/terminal/extra_verbs.py"
+LOADER = "quarterturn/extras.py"
 """What imports the extras, by their entry points."""
 
 

@@ -100,7 +100,6 @@ REMOTE = (
 # Modules of these that parse JSON by other means than the strict reader, and why they may.
 LOOSE_JSON = {
     "quarterturn_export.harbor_files.solve": "a file beside it; it runs elsewhere, and imports nothing of ours",
-    "sandbox.claim_judge.loopback_model": "a stand-in for a model, for tests and for trying out",
     "sandbox.judge.judge": "a reader's list of cases, in a process that may die of it",
     "sandbox.judge.message": "a child reads the request that its own runner wrote",
     "sandbox.judge.reader": "looks whether it is JSON, in a process that may die of it",

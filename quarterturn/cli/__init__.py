@@ -20,12 +20,12 @@ import typer
 import typer.main
 
 from quarterturn import foreign_packages
-from quarterturn.cli.auditing import access, audit, measure, plumb
+from quarterturn.cli.auditing import access, audit, plumb
 from quarterturn.cli.daily import approval, display_name, grammar, leaderboard, month, server, submit, task, watch
 from quarterturn.cli.daily import run as run_verb
-from quarterturn.cli.setup import backup, benchmark_set, home, judge, keys, model, service, token
+from quarterturn.cli.setup import backup, benchmark_set, home, keys, model, service, token
 from quarterturn.cli.terminal.exits import BUG, EXITS, INTERRUPTED, OK, exit_code
-from quarterturn.cli.terminal.extra_verbs import EXPORT, RATINGS, VERBS
+from quarterturn.cli.terminal.extra_verbs import EXPORT, JUDGE, MEASURE, RATINGS, VERBS
 from quarterturn.cli.terminal.output import printable
 from quarterturn.cli.terminal.secrets import take_secrets
 from quarterturn.cli.terminal.verb_groups import GroupedVerbs
@@ -56,9 +56,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 GROUPS = {
-    "Submitting": (submit, display_name, measure, RATINGS),
+    "Submitting": (submit, display_name, MEASURE, RATINGS),
     "Daily work": (month, run_verb, task, approval, grammar, leaderboard, watch),
-    "Set-up": (home, benchmark_set, keys, server, service, token, model, judge, backup),
+    "Set-up": (home, benchmark_set, keys, server, service, token, model, JUDGE, backup),
     "Audit": (audit, access, EXPORT),
     "Plumbing": (plumb,),
 }

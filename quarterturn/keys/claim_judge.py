@@ -19,10 +19,9 @@ from quarterturn.home.paths import HomePaths
 from quarterturn.keys.models import ModelUpstreams
 from quarterturn.settings import ClaimJudgeSettings
 from rotation.month.judge import JudgeDigests
-from sandbox.claim_judge import prompt
+from sandbox.claim_judge import anchors, prompt
+from sandbox.claim_judge.anchors import Anchor
 from sandbox.claim_judge.claim_judge import ClaimJudge, ClaimJudgeSpec
-from sandbox.judge_check import anchors
-from sandbox.judge_check.anchors import Anchor
 from sandbox.model_gateway.spec import UpstreamSpec
 from vault.files import write_atomically
 from verifiers.answer.claims import MAX_CLAIMS

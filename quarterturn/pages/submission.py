@@ -19,8 +19,6 @@ from quarterturn.pages.drawing.words import counted
 from quarterturn.pages.submission_form import FormView
 from quarterturn.pages.task import address as task_address
 from quarterturn.pages.templates import render
-from sandbox.measures.failure_class import TITLES
-from sandbox.measures.table import shown
 
 HERE = "/mine"
 SETS = {"dev": "the dev set", "private": "the private set", "check": "one task of the dev set"}
@@ -96,7 +94,7 @@ def page(
     quotas: Item,
     trace: Item | None,
     *,
-    field: Item | None = None,
+    measured: Item | None = None,
     retry: str | None,
     due: str,
 ) -> str:
@@ -108,7 +106,7 @@ def page(
         waits: why it waits, as one of `WAITS`, or None.
         quotas: what is used and left.
         trace: what it did, or None where nothing of that may be shown.
-        field: of how many other runs (`runs`) which median share each failure class has (`shares`), or None.
+        measured: the figures of its trace page (`quarterturn.runs.measures`), or None.
         retry: until when it is set aside, or None.
         due: from when on the next turn is due.
     """
@@ -130,7 +128,7 @@ def page(
         updates=UPDATES["private" if submission["set"] == "private" else "dev"],
         cost=_cost(submission),
         told=_figures_shown(submission),
-        grids=grids(submission, quotas, trace, field),
+        grids=grids(submission, quotas, trace, measured),
         traces=_traces(trace) if trace else [],
         later=_later(submission),
     )
@@ -196,17 +194,17 @@ def budget(quotas: Item) -> Grid:
     return Grid("quotas", "Quotas, shared with linked accounts", columns, rows)
 
 
-def grids(submission: Item, quotas: Item, trace: Item | None, field: Item | None = None) -> dict[str, Grid]:
+def grids(submission: Item, quotas: Item, trace: Item | None, measured: Item | None = None) -> dict[str, Grid]:
     """Give a submission's tables by their names."""
     all_grids = [budget(quotas)]
     if submission["figures"]:
         all_grids.append(_figures(submission["figures"]))
     if trace:
         all_grids += [_tasks(trace), _calls(trace)]
-    if trace and trace.get("measures"):
-        all_grids.append(_measures(trace["measures"]))
-        if trace["measures"]["failures"]["diagnosed"]:
-            all_grids.append(_failures(trace["measures"]["failures"], field))
+    if measured:
+        all_grids.append(_measures(measured))
+        if measured["diagnosed"]:
+            all_grids.append(_failures(measured))
     return {grid.name: grid for grid in all_grids}
 
 
@@ -285,14 +283,11 @@ def _measures(measured: Item) -> Grid:
         Column("n", "n"),
         Column("of", "n counts"),
     )
-    rows = [
-        {"measure": measure.title, "of": measure.counts, **measured["measures"][measure.name]}
-        for measure in shown({name: figure["n"] for name, figure in measured["measures"].items()})
-    ]
+    rows = [{**row, "measure": row["title"], "of": row["counts"]} for row in measured["measures"]]
     return Grid("measures", "Measures", columns, rows)
 
 
-def _failures(failures: Item, field: Item | None) -> Grid:
+def _failures(measured: Item) -> Grid:
     share = lambda value: percent(value, 1)  # noqa: E731 - as the other tables write it
     columns = (
         Column("class", "Failure class"),
@@ -303,11 +298,7 @@ def _failures(failures: Item, field: Item | None) -> Grid:
         Column("median", "Median of others", share),
         Column("runs", "Their runs"),
     )
-    rows = [
-        {"class": title, **failures["classes"][name]}
-        | {"median": field and field["shares"][name], "runs": field and field["runs"]}
-        for name, title in TITLES.items()
-    ]
+    rows = [{**row, "class": row["title"], "runs": measured["field_runs"]} for row in measured["profile"]]
     return Grid("failures", "Why tasks failed", columns, rows)
 
 

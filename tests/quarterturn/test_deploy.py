@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import tomllib
 from configparser import RawConfigParser
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 import yaml
 
 from quarterturn.cli import run
+from quarterturn.extras import ENTRY_POINTS
 
 from ..needs import needing
 
@@ -97,6 +99,15 @@ def test_the_image_is_built_from_the_lock_and_runs_as_nobody():
     copied = re.findall(r"^COPY (\w+) /opt/quarterturn/rooms/\w+$", lines, re.MULTILINE)
     assert set(copied) == {"vault", "verifiers", "grammars", "sandbox", "rotation", "quarterturn"}
     assert not re.search(r"^(ADD|COPY) \.", lines, re.MULTILINE), "nothing of a checkout gets in by chance"
+
+
+def test_the_image_names_entry_points_of_extras_as_they_name_them_themselves():
+    projects = [tomllib.loads(path.read_text()) for path in ROOT.glob("extras/*/pyproject.toml")]
+    known = {point for one in projects for point in one["project"]["entry-points"][ENTRY_POINTS].items()}
+    text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    named = set(re.findall(r"([\w-]+) = (quarterturn_[\w.]+:\w+)", text.replace("\\n", "\n")))
+    assert {name for name, _ in named} == {"--attack", "judge", "measure", "runs"}
+    assert named <= known
 
 
 @pytest.mark.needs("systemd-analyze")

@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from quarterturn.cli import tree
-from quarterturn.cli.terminal.extra_verbs import ATTACK, ENTRY_POINTS, VERBS
+from quarterturn.cli.terminal.extra_verbs import ATTACK, VERBS
+from quarterturn.extras import ENTRY_POINTS
 
 
 @pytest.fixture

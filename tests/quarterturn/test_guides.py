@@ -10,9 +10,9 @@ import pytest
 
 from quarterturn.app import Application
 from quarterturn.cli.terminal.secrets import NEXT_PASSPHRASE, PASSPHRASE, PIN
+from quarterturn_judge.cases import injected, shipped
+from quarterturn_judge.loopback_model import LoopbackModel
 from rotation.month import sets
-from sandbox.claim_judge.loopback_model import LoopbackModel
-from sandbox.judge_check.cases import injected, shipped
 
 from ..patience import until
 from ..sandbox.model_gateway.stub import Stub, Turn

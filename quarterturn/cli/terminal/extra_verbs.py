@@ -1,24 +1,19 @@
 """Verbs of the extras, which are packages of ours under `extras/`; each is imported when its verb is used.
 
 The core knows these verbs by name and first line of help, so that `--help` imports no extra, and so that a verb whose
-extra is not installed says so. Entry points are read of distributions with these names alone, and imported is only what
-lies where our extras lie (`foreign_packages.require_extra`).
+extra is not installed says so.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
-from quarterturn import foreign_packages
+from quarterturn import extras
 from quarterturn.errors import Unavailable
-
-ENTRY_POINTS = "quarterturn.verbs"
-"""The group of entry points: a verb's name -> the function that adds the verb to a `typer.Typer`."""
 
 
 class NotLoaded:
@@ -32,16 +27,22 @@ class GroupNotLoaded(NotLoaded, TyperGroup):
 
 
 class VerbNotLoaded(NotLoaded, TyperCommand):
-    """Stands for a verb of a group."""
+    """Stands for a single verb."""
 
 
 class ExtraVerb(NamedTuple):
-    """A verb: its name, the folder of its extra under `extras/`, the first line of its help, and the group it is in."""
+    """A verb or a group of verbs: its name, the folder of its extra under `extras/`, the first line of its help.
+
+    Attributes:
+        group: the group of the core that it is in.
+        alone: whether it is one verb.
+    """
 
     name: str
     extra: str
     about: str
     group: str = ""
+    alone: bool = False
 
     @property
     def words(self) -> str:
@@ -50,18 +51,14 @@ class ExtraVerb(NamedTuple):
 
     def register(self, app: typer.Typer) -> None:
         """Add the verb, not loaded, as modules of the core add theirs."""
-        if self.group:
+        if self.alone:
             app.command(self.name, cls=VerbNotLoaded, help=self.about)(lambda: None)
         else:
             app.add_typer(typer.Typer(cls=GroupNotLoaded, help=self.about), name=self.name)
 
     def entry_point(self) -> Any:
-        """Return where the verb's function is, or None where the extra is not installed; nothing of it is imported."""
-        from importlib import metadata
-
-        installed = next(iter(metadata.distributions(name=f"quarterturn-{self.extra}")), None)
-        points = installed.entry_points.select(group=ENTRY_POINTS, name=self.name) if installed else ()
-        return next(iter(points), None)
+        """Return where the verb's function is, or None where the extra is not installed."""
+        return extras.entry_point(self.extra, self.name)
 
     def load(self) -> Any:
         """Import the extra, and return the verb as a command.
@@ -84,8 +81,7 @@ class ExtraVerb(NamedTuple):
                 f"`{self.words}` is in the extra `quarterturn-{self.extra}`, which is not installed: `./run setup` in "
                 "the checkout installs it"
             )
-        foreign_packages.require_extra(self.extra, entry.module)
-        return getattr(import_module(entry.module), entry.attr)
+        return extras.load(self.extra, entry)
 
 
 EXPORT = ExtraVerb("export", "export", "Write public tasks and runs in the formats of other tools.")
@@ -94,9 +90,12 @@ CONVERT = ExtraVerb(
     "import",
     "Convert tasks of another benchmark into drafts, and report what came whole, partly or not, and why.",
     "task",
+    alone=True,
 )
-RATINGS = ExtraVerb("ratings", "ratings", "Ratings in plain files: agreement, other thresholds.")
+JUDGE = ExtraVerb("judge", "judge", "The language model that judges claims about answers.")
+MEASURE = ExtraVerb("measure", "measures", "Measure public runs: calls, failures and trials.", alone=True)
+RATINGS = ExtraVerb("ratings", "measures", "Ratings in plain files: agreement, other thresholds.")
 ATTACK = ExtraVerb("--attack", "attacks", "Run the attack suite inside a box.", "doctor")
 """An option of a verb of the core: its entry point is the function that does what it asks for."""
-VERBS = {verb.name: verb for verb in (EXPORT, CONVERT, RATINGS)}
+VERBS = {verb.name: verb for verb in (EXPORT, CONVERT, JUDGE, MEASURE, RATINGS)}
 """Verbs by name, which no two share, also in different groups."""

@@ -15,10 +15,10 @@ from sqlmodel import Session, text
 from quarterturn.accounts.store import Accounts as AccountStore
 from quarterturn.accounts.store import Caller
 from quarterturn.display_names.store import DisplayNames as DisplayNameStore
-from quarterturn.measures.failure_field import FailureField as FailureFieldService
 from quarterturn.month.turn_calendar import TurnCalendar
 from quarterturn.notices.outbox import Outbox as NoticeOutbox
 from quarterturn.public_view import PublicViewWriter
+from quarterturn.runs.measures import RunMeasures as RunMeasuresService
 from quarterturn.submissions.service import OwnerView, SubmissionService
 from quarterturn.submissions.store.queue import Executor as JobExecutor
 from quarterturn.submissions.store.requests import Submissions as SubmissionStore
@@ -83,7 +83,7 @@ class HttpServices:
     submitting: SubmissionService
     owner_view: OwnerView
     traces: TraceService
-    failure_field: FailureFieldService
+    run_measures: RunMeasuresService
     findings: FindingStore
     months: MonthStore
     calendar: TurnCalendar
@@ -112,7 +112,7 @@ Submissions = Annotated[SubmissionStore, Depends(_the("submissions"))]
 Submitting = Annotated[SubmissionService, Depends(_the("submitting"))]
 View = Annotated[OwnerView, Depends(_the("owner_view"))]
 Traces = Annotated[TraceService, Depends(_the("traces"))]
-FailureField = Annotated[FailureFieldService, Depends(_the("failure_field"))]
+RunMeasures = Annotated[RunMeasuresService, Depends(_the("run_measures"))]
 Findings = Annotated[FindingStore, Depends(_the("findings"))]
 Months = Annotated[MonthStore, Depends(_the("months"))]
 Calendar = Annotated[TurnCalendar, Depends(_the("calendar"))]

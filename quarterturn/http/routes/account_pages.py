@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -18,8 +17,8 @@ from quarterturn.findings.finding_list import listed as listed_findings
 from quarterturn.http.dependencies.services import (
     Calendar,
     DisplayNames,
-    FailureField,
     Findings,
+    RunMeasures,
     Submissions,
     Submitting,
     Traces,
@@ -29,7 +28,6 @@ from quarterturn.http.identity.auth import Who
 from quarterturn.http.responses import html, json_responses
 from quarterturn.http.responses.public_view import Document
 from quarterturn.http.routes.submissions import Id, events, listed
-from quarterturn.measures.trace_figures import trace_figures
 from quarterturn.pages import display_names, findings, submission, submission_form, templates, trace
 from quarterturn.pages.display_names import NameForm
 from quarterturn.pages.drawing.grid import Grid
@@ -54,12 +52,12 @@ class _OwnPages:
         submitting: Submitting,
         view: View,
         traces: Traces,
-        field: FailureField,
+        measures: RunMeasures,
         calendar: Calendar,
         names: DisplayNames,
     ) -> None:
         self._submissions, self._submitting, self._view = submissions, submitting, view
-        self._traces, self._field, self._calendar, self._names = traces, field, calendar, names
+        self._traces, self._measures, self._calendar, self._names = traces, measures, calendar, names
 
     def quotas(self, account: str) -> dict[str, Any]:
         """Give the use and the rest of each quota."""
@@ -100,15 +98,14 @@ class _OwnPages:
         document, waits, trace = self._view.of(record), self._view.waits(record), self.trace(name, account)
         retry = record.not_before.isoformat() if record.not_before else None
         due = self._calendar.next()[1].isoformat()
-        field = self._beside(trace, account)
-        quotas = self.quotas(account)
-        return submission.page(account, document, waits, quotas, trace, field=field, retry=retry, due=due)
+        measured, quotas = self._measured(name, trace, account), self.quotas(account)
+        return submission.page(account, document, waits, quotas, trace, measured=measured, retry=retry, due=due)
 
     def grids(self, name: str, account: str) -> dict[str, Grid]:
         """Give the tables of a submission's page."""
         document = self._view.of(self._submissions.get(name, account))
         trace = self.trace(name, account)
-        return submission.grids(document, self.quotas(account), trace, self._beside(trace, account))
+        return submission.grids(document, self.quotas(account), trace, self._measured(name, trace, account))
 
     def trace_page(self, name: str, account: str) -> str:
         """Draw the trace of a run whose measures are public.
@@ -116,17 +113,14 @@ class _OwnPages:
         Raises:
             NotFound: nothing of it can be shown yet, or it has no measures.
         """
-        document = self.trace(name, account)
-        if document is None or not document.get("measures"):
+        figures = self._measured(name, self.trace(name, account), account)
+        if figures is None:
             raise NotFound(f"submission {name} has no measures: runs on the dev set have, once they are done")
-        played = [(task["task"], task["run"]) for task in document["tasks"]]
-        field = self._beside(document, account)
-        return trace.page(trace_figures(f"Submission {name}", document["measures"], played, field and field["shares"]))
+        return trace.page(figures)
 
-    def _beside(self, document: Mapping[str, Any] | None, account: str) -> dict[str, Any] | None:
-        """Give the field beside a run that has measures, as plain JSON values."""
-        field = self._field.beside(account) if document and document.get("measures") else None
-        return asdict(field) if field else None
+    def _measured(self, name: str, trace: Mapping[str, Any] | None, account: str) -> dict[str, Any] | None:
+        """Return what is shown of a run's measures, or None where it has none."""
+        return self._measures.figures(f"Submission {name}", trace, account) if trace else None
 
     def trace(self, name: str, account: str) -> dict[str, Any] | None:
         """Give what may be shown of a run, or None where that is nothing."""

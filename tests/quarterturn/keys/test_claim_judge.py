@@ -10,10 +10,10 @@ from quarterturn.app import Application
 from quarterturn.errors import Malformed, NotFound, Refused
 from quarterturn.runs.request import RunRequest
 from quarterturn.submissions.store.requests import SubmissionRequest
+from quarterturn_judge.loopback_model import Dials, LoopbackModel
 from rotation.errors import Refused as NotTheSame
 from rotation.exposure.tracks import JUDGED
-from sandbox.claim_judge.loopback_model import Dials, LoopbackModel
-from sandbox.judge_check.anchors import SHIPPED
+from sandbox.claim_judge.anchors import SHIPPED
 from vault.errors import Locked
 
 MODELS = '[models.rules]\nwire = "openai"\nurl = "{url}"\nmodels = ["rules-1", "rules-2"]\n'

@@ -8,9 +8,9 @@ import re
 import pytest
 
 from quarterturn.errors import UpstreamDown
+from quarterturn_judge.loopback_model import Dials, LoopbackModel
 from rotation.calendar import Month
 from rotation.month import sets
-from sandbox.claim_judge.loopback_model import Dials, LoopbackModel
 from vault.ledger.audit.verify import audit
 from verifiers.language.verdict import Verdict
 

@@ -6,8 +6,8 @@ from contextlib import ExitStack
 
 import pytest
 
+from quarterturn_judge.loopback_model import Dials, LoopbackModel
 from sandbox.claim_judge.claim_judge import ClaimJudge, ClaimJudgeSpec
-from sandbox.claim_judge.loopback_model import Dials, LoopbackModel
 from sandbox.model_gateway.spec import UpstreamSpec
 
 

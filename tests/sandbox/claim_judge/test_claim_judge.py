@@ -8,10 +8,10 @@ from itertools import count
 
 import pytest
 
+from quarterturn_judge.loopback_model import Dials
 from sandbox.claim_judge import prompt
 from sandbox.claim_judge.claim_judge import ClaimJudge
 from sandbox.claim_judge.exchange import ClaimExchange, replies
-from sandbox.claim_judge.loopback_model import Dials
 from verifiers.answer.claims import MAX_CLAIMS, Claim, ClaimOutcome, reply_outcome
 
 from .conftest import spec_of

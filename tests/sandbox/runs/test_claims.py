@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from quarterturn_judge.loopback_model import Dials, LoopbackModel
 from sandbox.claim_judge.claim_judge import ClaimJudge
-from sandbox.claim_judge.loopback_model import Dials, LoopbackModel
 from sandbox.judge import WORKER
 from sandbox.results.outcome import TaskRun
 from sandbox.results.unjudged import UnjudgedResult

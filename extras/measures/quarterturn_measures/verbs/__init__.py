@@ -1,0 +1,1 @@
+"""Verbs `measure` and `ratings`."""

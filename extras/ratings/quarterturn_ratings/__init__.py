@@ -1,1 +1,0 @@
-"""Ratings in plain files: sheets for raters, their agreement, and pass rates at other thresholds of claims."""
