@@ -290,6 +290,21 @@ def test_what_a_workbook_has_besides_cells_is_noticed(part, old, new, place):
     assert f"{place}, added" in framed(with_part(styled, part, old, new), styled).found
 
 
+def test_the_formats_of_a_new_sheet_belong_to_it():
+    before = workbook("a.xlsx", {"S": [["n"]]})
+    made = with_part(
+        workbook("a.xlsx", {"S": [["n"]], "T": [["sum"]]}),
+        STYLES,
+        "</font></fonts>",
+        "</font><font><b/></font></fonts>",
+    )
+    bold = with_part(made, STYLES, '<xf numFmtId="164" fontId="0" ', '<xf numFmtId="0" fontId="1" ')
+    allowed = [{"item": "sheet", "add": 1}, {"item": "row", "where": {"sheet": "T"}, "add": 1}]
+    for sheet, outcome in (("xl/worksheets/sheet2.xml", Verdict.TRUE), (SHEET, Verdict.FALSE)):
+        after = with_part(bold, sheet, '<c r="A1"', '<c r="A1" s="1"')
+        assert framed(after, before, *allowed).verdict is outcome
+
+
 def test_what_a_program_writes_into_each_workbook_is_no_change():
     before = workbook("a.xlsx", {"S": [["n", "x"], [1, 2]]})
     for old, new in (

@@ -36,7 +36,7 @@ def list_unexpected(
     """List the changes that no selection lets through, each with the fields that are not let through.
 
     A selection lets through fields of any number of items that changed, and as many items that were added or removed as
-    it says: one that a task asks for once is damage when it is made twice.
+    it says: one that a task asks for once is damage when it is made twice. A part of a new item is judged with it.
 
     Args:
         before: the items of the baseline.
@@ -47,6 +47,9 @@ def list_unexpected(
     left = [int(selection.get("add") or selection.get("remove") or 0) for selection in excepted]
     for change in list_changes(before, after):
         context.budget.step(A_CHANGE * (1 + len(excepted)))
+        whole = change.after.inside
+        if change.kind == "added" and whole in after and whole not in before:
+            continue
         kinds = {"added": "add", "removed": "remove", "changed": "change"}
         fitting = [
             place

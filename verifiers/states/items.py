@@ -35,12 +35,14 @@ class Item(NamedTuple):
         sort: what it is: `file`, `row`, `issue`, …
         key: the parts of its label by name, as plain JSON values.
         fields: what it holds, as plain JSON values.
+        inside: the label of the item that it is a part of, or nothing: of a new sheet its formats are parts.
     """
 
     label: str
     sort: str
     key: Fields
     fields: Fields
+    inside: str = ""
 
 
 VALUE_CHARACTERS = 60
@@ -388,8 +390,10 @@ def _workbooks(state: NormalState) -> Iterator[Item]:
             continue
         for name, meaning in book["names"].items():
             yield Item(f"{path}: name {name}", "name", {**key, "name": name}, {"means": meaning})
-        for place, look in book.get("looks", ()):
-            yield Item(f"{path}: {place}", "look", {**key, "place": place}, {"is": look})
+        for sheet, place, look in book.get("looks", ()):
+            whole = f"{path}: sheet {sheet}" if sheet else f"file {path}"
+            its = {**key, "sheet": sheet, "place": place}
+            yield Item(f"{path}: {place}", "look", its, {"is": look}, inside=whole)
         for place, sheet in enumerate(book["sheets"], 1):
             about = {"place": place, "hidden": sheet["hidden"], "tables": sheet["tables"]}
             its = {**key, "sheet": sheet["name"]}

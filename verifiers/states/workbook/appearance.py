@@ -36,8 +36,8 @@ _DATE_WIDTHS = {"10.42578125", "18.28515625"}
 
 def list_looks(
     book: Element, sheets: Mapping[str, Element], styles: Element | None, parts: Mapping[str, Callable[[], bytes]]
-) -> Iterator[tuple[str, str]]:
-    """List place and text of what there is beside values.
+) -> Iterator[tuple[str, str, str]]:
+    """List what there is beside values: the name of its sheet, or nothing, its place and its text.
 
     Args:
         book: the workbook's own part.
@@ -45,17 +45,17 @@ def list_looks(
         styles: the part with the formats.
         parts: what unpacks each part of the file, by its path.
     """
-    yield from _of_book(book)
+    yield from (("", *look) for look in _of_book(book))
     formats = [] if styles is None else list(_formats(styles))
     for name, sheet in sheets.items():
-        yield from _of_sheet(name, sheet, formats)
+        yield from ((name, *look) for look in _of_sheet(name, sheet, formats))
     for path, unpack in parts.items():
         if not _PARTS.fullmatch(path):
-            yield f"part {path}", hashlib.sha256(unpack()).hexdigest()
+            yield "", f"part {path}", hashlib.sha256(unpack()).hexdigest()
         elif path in {"docProps/core.xml", "docProps/app.xml"}:
             for what, value in _PROPERTIES.findall(unpack()):
                 if value not in {b"", b"openpyxl"}:
-                    yield f"property {what.decode()}", value.decode("utf-8", "replace")
+                    yield "", f"property {what.decode()}", value.decode("utf-8", "replace")
 
 
 def _of_book(book: Element) -> Iterator[tuple[str, str]]:

@@ -55,7 +55,7 @@ class Workbook:
 
     sheets: tuple[Sheet, ...]
     names: Mapping[str, str] = field(default_factory=dict, repr=False)
-    looks: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    looks: tuple[tuple[str, str, str], ...] = field(default=(), repr=False)
 
 
 def place_of(text: str) -> Place:

@@ -182,12 +182,12 @@ class _Reader:
         )
         return Workbook(tuple(sheets), names, tuple(self.counted(looks)))
 
-    def counted(self, looks: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    def counted(self, looks: Iterator[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
         """Charge the budget for what there is beside values."""
-        for place, text in looks:
+        for sheet, place, text in looks:
             self.budget.step(A_CELL)
-            self.budget.keep(len(place) + len(text))
-            yield place, text
+            self.budget.keep(len(sheet) + len(place) + len(text))
+            yield sheet, place, text
 
     def xml(self, path: str) -> Element:
         """Unpack and parse a part, once."""
