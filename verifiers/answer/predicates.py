@@ -34,7 +34,7 @@ from verifiers.predicates.values import exact, json_equal, near
 from verifiers.quoting import listed, quoted
 from verifiers.texts import casefolded, place_of
 
-A_LETTER, ITEMS = 1, 4  # steps for a letter of numbers or of a list, and items that are compared for a step
+A_LETTER, AN_ITEM = 1, 4  # steps for a letter of numbers or of a list, and for an item whose dressings are looked at
 MAX_ANSWER = 64 * 1024  # characters; the gateway takes no longer one
 NUMBER = {"type": "number"}
 TOLERANCE = {"type": "number", "minimum": 0}
@@ -60,19 +60,16 @@ class _Wanted:
         """Return the wanted text that a part of the answer stands for, or that part's last reading."""
         return read_as(text, self._forms, self.fold)
 
-    def split(self, answer: str) -> list[str]:
-        """Return the items that an answer names."""
+    def split(self, answer: str) -> tuple[list[str], list[str]]:
+        """Return the items that an answer names, and what each stands for."""
 
-        def split() -> list[str]:
+        def split() -> tuple[list[str], list[str]]:
             self.context.budget.step(len(answer) * A_LETTER)
-            return split_list(answer, lambda part: self.read(part) in self._forms)
+            named = split_list(answer, lambda part: self.read(part) in self._forms)
+            self.context.budget.step(len(named) * AN_ITEM)
+            return named, [self.read(item) for item in named]
 
         return self.context.once(("answer items", self.ignore_case, *self.texts), split)
-
-    def read_all(self, items: Sequence[str]) -> list[str]:
-        """Return what each item stands for."""
-        self.context.budget.step(1 + len(items) // ITEMS)
-        return [self.read(item) for item in items]
 
 
 def _given(context: Context) -> str:
@@ -179,8 +176,8 @@ def item_set(context: Context, items: Sequence[str], *, ignore_case: bool = Fals
     two by "and".
     """
     answer, wanted = _given(context), _Wanted(context, items, ignore_case=ignore_case)
-    named = wanted.split(answer)
-    return ProbeResult(set(wanted.read_all(named)) == set(wanted.texts), f"the answer names {listed(named)}")
+    named, meant = wanted.split(answer)
+    return ProbeResult(set(meant) == set(wanted.texts), f"the answer names {listed(named)}")
 
 
 @predicate(
@@ -194,8 +191,8 @@ def item_set(context: Context, items: Sequence[str], *, ignore_case: bool = Fals
 def item_list(context: Context, items: Sequence[str], *, ignore_case: bool = False) -> ProbeResult:
     """The answer is a list of just these items, in this order; written as for `answer.set`."""
     answer, wanted = _given(context), _Wanted(context, items, ignore_case=ignore_case)
-    named = wanted.split(answer)
-    return ProbeResult(wanted.read_all(named) == wanted.texts, f"the answer names {listed(named)}")
+    named, meant = wanted.split(answer)
+    return ProbeResult(meant == wanted.texts, f"the answer names {listed(named)}")
 
 
 @predicate(

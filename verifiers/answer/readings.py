@@ -21,6 +21,8 @@ _QUOTES = (
     ("\u2018", "\u2019"),
     ("\u00ab", "\u00bb"),
 )
+_FIRST = {"~", *(opening[0] for opening, _ in (*_MARKS, *_QUOTES))}
+"""Characters that a dressing may begin with."""
 _GROUPED = re.compile(r"[-+]?[0-9]{1,3}([,'\u2019_ \u00a0\u2009\u202f])[0-9]{3}(?:\1[0-9]{3}){0,12}(?:\.[0-9]{1,40})?")
 _BULLET = re.compile(r"^\s*(?:[-*•]|[0-9]+[.)])\s+")
 
@@ -43,6 +45,8 @@ def bare(text: str) -> str:
 
 
 def _undress(text: str) -> str | None:
+    if text[:1] not in _FIRST and text[-1:] != ".":
+        return None
     fence = _FENCE.fullmatch(text)
     if fence and fence[1] not in fence[2]:
         return fence[2].strip()

@@ -53,7 +53,7 @@ def read_item(data: bytes, budget: ReadingBudget | None = None) -> Item:
     if len(data) > MAX_BYTES:
         raise CorruptState(f"a file of the calendar is longer than {MAX_BYTES} bytes")
     try:
-        items = [item for item in _items(data.decode("utf-8-sig"), budget) if item is not None]
+        items = [item for item in _items(data.decode().removeprefix("\ufeff"), budget) if item is not None]
         return items[0]
     except (ValueError, LookupError, OverflowError):
         raise CorruptState("a file of the calendar is not written as one") from None
