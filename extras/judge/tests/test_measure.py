@@ -81,7 +81,7 @@ def test_a_judge_that_wavers_has_a_spread_that_is_its_dial():
     share = 0.2
     found = measured(noise=share)
     expected = 2 * share * (1 - share) * Fraction(1, 4)
-    assert abs(found.claim_spread - expected) < 0.04
+    assert abs(found.claim_spread - expected) < 0.05  # 4.5 deviations of twelve measurements
     assert 0 < found.task_spread < found.claim_spread
     assert found.refused()
     assert measured(passes=1, noise=share).claim_spread is None

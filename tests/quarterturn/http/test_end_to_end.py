@@ -81,7 +81,7 @@ def hand_on(port, site):
     public = site.house.facilities.dev_tasks(1)[0].goal
 
     def handed(handler, body):
-        if json.loads(body)["goal"] != public:
+        if not json.loads(body)["goal"].startswith(public):  # the rule of its frame follows
             until(lambda: len(site.house.runs.list()) == 2, "both runs")
         behind = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         behind.request("POST", handler.path, body, dict(handler.headers))
