@@ -10,47 +10,23 @@ import ast
 import hashlib
 import inspect
 import json
-import os
 import resource
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from pathlib import Path
 
 PLAYS_IN_A_UNIT = 10
 """So many plays are one unit, which is about a second of a processor of the year 2024."""
 SECONDS_BETWEEN_PLAYS = 20.0
 """Of a worker's processor time; a play is less than a tenth of a second, so half a percent of the run."""
 ROWS = 1500
-_TICKS_IN_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 def processor_seconds() -> float:
-    """Return what this process used so far, with its children and theirs, those that live among them.
-
-    A server or a browser that many tests share would else be booked on the test in which it happens to end.
-    """
-    return _ended_seconds() + _living_ticks(os.getpid()) / _TICKS_IN_A_SECOND
-
-
-def _ended_seconds() -> float:
     """Return what this process and its children that have ended used so far."""
     used = (resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in used)
-
-
-def _living_ticks(parent: int) -> int:
-    """Return the processor time of a process's living descendants, in ticks of the kernel (proc(5), stat)."""
-    ticks = 0
-    with suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile: its own parent has it then
-        for thread in Path(f"/proc/{parent}/task").iterdir():
-            for child in (thread / "children").read_text().split():
-                with suppress(FileNotFoundError, ProcessLookupError):
-                    fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
-                    ticks += sum(map(int, fields[11:15])) + _living_ticks(int(child))
-    return ticks
 
 
 def unit_of(plays: Sequence[float]) -> float:
@@ -59,7 +35,7 @@ def unit_of(plays: Sequence[float]) -> float:
     return sum(half) / len(half) * PLAYS_IN_A_UNIT
 
 
-def play(clock: Callable[[], float] = _ended_seconds) -> float:
+def play(clock: Callable[[], float] = processor_seconds) -> float:
     """Do the work once, and return the processor seconds that it took."""
     began = clock()
     compile(ast.parse(_SOURCE), "workload", "exec")
