@@ -200,7 +200,9 @@ class Accounting:
 
     def _excess(self) -> dict[str, Sequence[str]]:
         budgets, measured = self._budgets(), self.costs.measured()
-        excess = {room: budgets.excess(room, measured.get(room, {})) for room in sorted(self._whole_rooms())}
+        whole = self._whole_rooms()
+        excess = {room: budgets.excess(room, measured.get(room, {})) for room in sorted(whole)}
+        excess["all"] = budgets.excess_of_all(measured) if COLLECTION in whole else []
         return {room: lines for room, lines in excess.items() if lines}
 
     def _set_budgets(self) -> str:

@@ -18,6 +18,8 @@ PLACE = Path(__file__).with_name("budgets.toml")
 STARTS = ("boxes", "containers", "databases", "processes", "derivations")
 MARGIN = 1.15
 """Of units: the spread of the ratio between an idle machine and a busy one (see `docs/adr/0102`)."""
+ROOM_SLACK = 1.25
+"""What children that tests share used is booked on the room in which they end; all rooms together have no slack."""
 MARGIN_OF_STARTS = 1.15
 SPARE_STARTS = 8
 """A fixture that tests share is made once by each worker, and workers share the tests anew in each run."""
@@ -47,8 +49,14 @@ class Budgets:
         return [
             f"{room} took {costs.get(kind, 0):.0f} {kind}, and its budget in tests/budgets.toml is {most}"
             for kind in ("units", *STARTS)
-            if costs.get(kind, 0) > (most := self.of(room).get(kind, 0))
+            if costs.get(kind, 0) > (most := self.of(room).get(kind, 0)) * (ROOM_SLACK if kind == "units" else 1)
         ]
+
+    def excess_of_all(self, measured: Mapping[str, Mapping[str, float]]) -> list[str]:
+        """Say by how much a run of all rooms has exceeded the sum of their units."""
+        total = sum(costs.get("units", 0) for costs in measured.values())
+        said = f"all rooms took {total:.0f} units, and the sum in tests/budgets.toml is {self.sum_of_units}"
+        return [said] if total > self.sum_of_units else []
 
 
 def with_measured(text: str, size: str, measured: Mapping[str, Mapping[str, float]]) -> str:

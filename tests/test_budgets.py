@@ -31,13 +31,21 @@ all = { units = 60 }
 
 def test_a_room_is_held_to_its_units_and_its_starts() -> None:
     budgets = Budgets.read("small", TEXT)
-    assert budgets.excess("sandbox", {"units": 40.4, "boxes": 3}) == [
-        "sandbox took 40 units, and its budget in tests/budgets.toml is 40"
+    assert budgets.excess("sandbox", {"units": 50.4, "boxes": 3}) == [
+        "sandbox took 50 units, and its budget in tests/budgets.toml is 40"
     ]
-    assert budgets.excess("sandbox", {"units": 40, "boxes": 3}) == []
+    assert budgets.excess("sandbox", {"units": 50, "boxes": 3}) == [], "what another room's browser used may be in it"
     assert len(budgets.excess("sandbox", {"units": 99, "boxes": 4, "processes": 1})) == 3
     assert budgets.excess("attic", {"units": 0.1}) == ["attic took 0 units, and its budget in tests/budgets.toml is 0"]
     assert budgets.excess("attic", {}) == []
+
+
+def test_all_rooms_together_are_held_to_the_sum_without_slack() -> None:
+    budgets = Budgets.read("small", TEXT)
+    most = budgets.sum_of_units
+    assert budgets.excess_of_all({"vault": {"units": most}}) == []
+    (said,) = budgets.excess_of_all({"vault": {"units": most - 1}, "sandbox": {"units": 2}})
+    assert said == f"all rooms took {most + 1} units, and the sum in tests/budgets.toml is {most}"
 
 
 def test_a_unit_is_what_the_workload_took_in_the_same_run() -> None:
