@@ -80,7 +80,7 @@ SORTS: Mapping[str, Sequence[str]] = {
     "postgres": ("schema", "table", "column", "constraint", "index", "row", "object", "sequence"),
     "redis": ("key",),
     "sqlite": ("database", "file", "table", "column", "index", "view", "trigger", "rows", "row"),
-    "workbook": ("file", "workbook", "name", "sheet", "merged cells", "row", "look"),
+    "workbook": ("file", "workbook", "name", "sheet", "merged cells", "row", "appearance"),
 }
 """State kind to the sorts of its items that a selection can name."""
 _FOLDER, _PRIMARY, _COMPUTED = "040000", "p", 2
@@ -390,10 +390,10 @@ def _workbooks(state: NormalState) -> Iterator[Item]:
             continue
         for name, meaning in book["names"].items():
             yield Item(f"{path}: name {name}", "name", {**key, "name": name}, {"means": meaning})
-        for sheet, place, look in book.get("looks", ()):
+        for sheet, place, text in book.get("appearance", ()):
             whole = f"{path}: sheet {sheet}" if sheet else f"file {path}"
             its = {**key, "sheet": sheet, "place": place}
-            yield Item(f"{path}: {place}", "look", its, {"is": look}, inside=whole)
+            yield Item(f"{path}: {place}", "appearance", its, {"is": text}, inside=whole)
         for place, sheet in enumerate(book["sheets"], 1):
             about = {"place": place, "hidden": sheet["hidden"], "tables": sheet["tables"]}
             its = {**key, "sheet": sheet["name"]}

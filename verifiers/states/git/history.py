@@ -158,6 +158,7 @@ class GitRepository:
                     by_path[folder + part] = GitEntry(mode, object_name)
         return dict(sorted(by_path.items()))
 
+    @cached_property
     def index(self) -> Mapping[str, GitEntry]:
         """Map every file of the index to its entry.
 
@@ -175,12 +176,12 @@ class GitRepository:
         Raises:
             CorruptState: as `index` does.
         """
-        index, skipped = self.index(), set(self.document["index"].get("skipped", ()))
+        index, skipped = self.index, set(self.document["index"].get("skipped", ()))
         return {path: entry for path, entry in index.items() if path not in skipped and entry.mode != SUBMODULE}
 
     def submodules(self) -> tuple[str, ...]:
         """Name the folders of the submodules, each with a slash behind it."""
-        return tuple(f"{path}/" for path, entry in self.index().items() if entry.mode == SUBMODULE)
+        return tuple(f"{path}/" for path, entry in self.index.items() if entry.mode == SUBMODULE)
 
     def files(self) -> Mapping[str, GitEntry]:
         """Map every file of the work tree to its entry, as it would be in the index."""

@@ -243,7 +243,7 @@ def worktree_clean(context: Context, repository: str, *, untracked: bool = False
     files, submodules = repo.files(), repo.submodules()
     changed = _staged(repo) | {path for path, entry in repo.checked_out().items() if files.get(path) != entry}
     repo.budget.step(len(files) * len(submodules) // 16)
-    strangers = set() if untracked else files.keys() - repo.index().keys()
+    strangers = set() if untracked else files.keys() - repo.index.keys()
     others = {path for path in strangers if not path.startswith(submodules)}
     if not changed and not others:
         return ProbeResult(holds=True, found="nothing is uncommitted")
@@ -283,4 +283,4 @@ def _differing(before: Mapping[str, GitEntry], after: Mapping[str, GitEntry]) ->
 
 def _staged(repo: GitRepository) -> set[str]:
     head = repo.commit("HEAD")
-    return _differing(repo.entries(head) if head else {}, repo.index())
+    return _differing(repo.entries(head) if head else {}, repo.index)

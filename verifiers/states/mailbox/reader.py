@@ -45,11 +45,11 @@ MAX_WORDS = 500
 A_MESSAGE, A_HEADER, A_CONTENT = 300, 4, 14  # steps
 A_LOOK = 250
 """Bytes times bytes of a Content- header that are a step."""
-TOLD = {
+COVERED_HEADERS = {
     *("from", "to", "cc", "delivered-to", "subject", "message-id", "in-reply-to", "references", "mime-version"),
     *("return-path", "received", "date", "user-agent", "x-mailer"),
 }
-"""Headers, in small letters, that another field tells of, or that say which program wrote the message, and when."""
+"""Headers, in small letters, that another field has, or that say which program wrote a message, and when."""
 LOOKS = 4
 """Times that a message's bytes are gone through: split, unpacked, decoded, written down."""
 
@@ -158,14 +158,14 @@ def _message(path: str, folder: str, data: bytes, budget: ReadingBudget) -> Mail
             _text(parsed["Subject"], budget),
             _said(texts),
             tuple((_text(part.get_filename(), budget), _content(part)) for part in parts if _is_attached(part)),
-            tuple(f"{name}: {_text(value, budget)}" for name, value in parsed.items() if not _is_told(name)),
+            tuple(f"{name}: {_text(value, budget)}" for name, value in parsed.items() if not _is_covered(name)),
         )
     except (email.errors.MessageError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptState(f"there is a message that cannot be parsed ({type(error).__name__})") from None
 
 
-def _is_told(header: str) -> bool:
-    return header.lower() in TOLD or header.lower().startswith("content-")
+def _is_covered(header: str) -> bool:
+    return header.lower() in COVERED_HEADERS or header.lower().startswith("content-")
 
 
 def _must_be_bounded(data: bytes, budget: ReadingBudget) -> None:

@@ -34,7 +34,7 @@ _DATE_WIDTHS = {"10.42578125", "18.28515625"}
 """Widths that the spreadsheet server gives a column by itself when a date, or one with a time, is written into it."""
 
 
-def list_looks(
+def list_appearance(
     book: Element, sheets: Mapping[str, Element], styles: Element | None, parts: Mapping[str, Callable[[], bytes]]
 ) -> Iterator[tuple[str, str, str]]:
     """List what there is beside values: the name of its sheet, or nothing, its place and its text.
@@ -45,10 +45,10 @@ def list_looks(
         styles: the part with the formats.
         parts: what unpacks each part of the file, by its path.
     """
-    yield from (("", *look) for look in _of_book(book))
+    yield from (("", *entry) for entry in _of_book(book))
     formats = [] if styles is None else list(_formats(styles))
     for name, sheet in sheets.items():
-        yield from ((name, *look) for look in _of_sheet(name, sheet, formats))
+        yield from ((name, *entry) for entry in _of_sheet(name, sheet, formats))
     for path, unpack in parts.items():
         if not _PARTS.fullmatch(path):
             yield "", f"part {path}", hashlib.sha256(unpack()).hexdigest()

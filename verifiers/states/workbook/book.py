@@ -5,7 +5,7 @@ for a file that is no workbook, or
 
     {"sheets": [{"name", "hidden", "tables": [[name, area, columns]], "merged": [area],
                  "cells": [[row, column, value] or [row, column, value, formula, whether the value is clear]]}],
-     "names": {name: what it refers to}, "looks": [[sheet or "", place, text]]}
+     "names": {name: what it refers to}, "appearance": [[sheet or "", place, text]]}
 """
 
 from __future__ import annotations

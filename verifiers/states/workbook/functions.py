@@ -196,16 +196,16 @@ def _found_beside(wanted: Operand, area: Operand, results: Operand, otherwise: O
         return single(otherwise)
 
 
-def _ranked(place: int) -> Callable[[Operand, Operand], Any]:
-    """Return LARGE (place -1) or SMALL (place 1): the k-th from one end."""
+def _kth(step: int) -> Callable[[Operand, Operand], Any]:
+    """Return LARGE (step -1) or SMALL (step 1): the k-th from one end."""
 
-    def ranked(area: Operand, k: Operand) -> Any:
+    def kth(area: Operand, k: Operand) -> Any:
         numbers, number = sorted(numbers_of(area)), int(as_number(k))
         if not 0 < number <= len(numbers):
             raise CellError("#NUM!")
-        return numbers[-number] if place < 0 else numbers[number - 1]
+        return numbers[-number] if step < 0 else numbers[number - 1]
 
-    return ranked
+    return kth
 
 
 def _rank(value: Operand, area: Operand, ascending: Operand = 0) -> Any:
@@ -382,7 +382,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "ISBLANK": lambda value: single(value) is None,
     "ISNUMBER": lambda value: is_number(single(value)),
     "ISTEXT": lambda value: isinstance(single(value), str),
-    "LARGE": _ranked(-1),
+    "LARGE": _kth(-1),
     "LEFT": lambda text, length=1: as_text(text)[: max(int(as_number(length)), 0)],
     "LEN": lambda text: len(as_text(text)),
     "LN": lambda value: _logarithm(value, math.e),
@@ -416,7 +416,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "ROUNDUP": _to_digits(ROUND_UP),
     "SEARCH": _place_in(str.casefold),
     "SIGN": lambda value: (as_number(value) > 0) - (as_number(value) < 0),
-    "SMALL": _ranked(1),
+    "SMALL": _kth(1),
     "SQRT": _root,
     "STDEV": _spread(1, 0.5),
     "STDEV.P": _spread(0, 0.5),

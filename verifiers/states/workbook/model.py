@@ -51,11 +51,11 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class Workbook:
-    """A workbook: its worksheets in order, its defined names with what each refers to, and its looks (`appearance`)."""
+    """A workbook: its worksheets in order, its defined names with what each refers to, and what there is beside values."""
 
     sheets: tuple[Sheet, ...]
     names: Mapping[str, str] = field(default_factory=dict, repr=False)
-    looks: tuple[tuple[str, str, str], ...] = field(default=(), repr=False)
+    appearance: tuple[tuple[str, str, str], ...] = field(default=(), repr=False)
 
 
 def place_of(text: str) -> Place:

@@ -31,7 +31,7 @@ from xml.etree.ElementTree import Element, ParseError, XMLParser, fromstring
 from verifiers.budget import ReadingBudget
 from verifiers.errors import CorruptState
 from verifiers.normal_form import NormalState
-from verifiers.states.workbook.appearance import list_looks
+from verifiers.states.workbook.appearance import list_appearance
 from verifiers.states.workbook.book import Unclear
 from verifiers.states.workbook.formula import Calculator
 from verifiers.states.workbook.model import (
@@ -108,7 +108,11 @@ def _book(workbook: Workbook, budget: ReadingBudget) -> dict[str, Any]:
         tables = [[table.name, table.area, list(table.columns)] for table in sheet.tables]
         made = {"name": sheet.name, "hidden": sheet.hidden, "tables": tables, "merged": list(sheet.merged)}
         sheets.append({**made, "cells": cells})
-    return {"sheets": sheets, "names": dict(workbook.names), "looks": [list(look) for look in workbook.looks]}
+    return {
+        "sheets": sheets,
+        "names": dict(workbook.names),
+        "appearance": [list(entry) for entry in workbook.appearance],
+    }
 
 
 class CorruptWorkbook(CorruptState):
@@ -174,17 +178,17 @@ class _Reader:
         }
         parts = {path: partial(self.unpacked, path) for path in self.parts}
         places = {entry.attrib["name"]: related[entry.attrib[_LINK]] for entry in entries}
-        looks = list_looks(
+        appearance = list_appearance(
             root,
             {name: self.xml(path) for name, (kind, path) in places.items() if kind == "worksheet"},
             next((self.xml(target) for kind, target in related.values() if kind == "styles"), None),
             parts,
         )
-        return Workbook(tuple(sheets), names, tuple(self.counted(looks)))
+        return Workbook(tuple(sheets), names, tuple(self.counted(appearance)))
 
-    def counted(self, looks: Iterator[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
+    def counted(self, appearance: Iterator[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
         """Charge the budget for what there is beside values."""
-        for sheet, place, text in looks:
+        for sheet, place, text in appearance:
             self.budget.step(A_CELL)
             self.budget.keep(len(sheet) + len(place) + len(text))
             yield sheet, place, text
