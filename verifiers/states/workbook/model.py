@@ -51,7 +51,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class Workbook:
-    """A workbook: its worksheets in order, its defined names with what each refers to, and what there is beside values."""
+    """A workbook: its worksheets in order, its defined names with what each refers to, and what is beside values."""
 
     sheets: tuple[Sheet, ...]
     names: Mapping[str, str] = field(default_factory=dict, repr=False)
