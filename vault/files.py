@@ -55,3 +55,9 @@ def make_folder(folder: Path) -> None:
             with suppress(OSError):
                 folder.rmdir()
             raise
+
+
+def list_files(folder: Path) -> list[Path]:
+    """Return the plain files below a folder, without scratch that somebody is writing."""
+    paths = (path for path in sorted(folder.rglob("*")) if not path.is_symlink() and path.is_file())
+    return [path for path in paths if not any(part.startswith(".") for part in path.relative_to(folder).parts)]

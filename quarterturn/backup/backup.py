@@ -33,7 +33,7 @@ from quarterturn.home.paths import HomePaths
 from quarterturn.servers.home_servers import kept_files
 from vault.canonical import canonical
 from vault.errors import reason_and_step
-from vault.files import make_folder, sync_folder
+from vault.files import list_files, make_folder, sync_folder
 from vault.keys import private_files, ring_file
 from vault.keys.unlocking import protected
 from vault.ledger.audit.command import read_keys
@@ -91,7 +91,7 @@ class Backups:
             for path in kept_files(places.servers):
                 _copy(path, folder / path.relative_to(places.home))
             if with_keys:
-                for path in files(places.ring.parent):
+                for path in list_files(places.ring.parent):
                     _copy(path, folder / "keys" / path.relative_to(places.ring.parent))
             if _settled(places) != ring:
                 raise Unavailable("the key ring was changed meanwhile: make the backup again")
@@ -112,7 +112,7 @@ class Backups:
             "key_id": key_id,
             "files": {
                 str(path.relative_to(folder)): {"sha256": digest(path), "size": path.stat().st_size}
-                for path in files(folder)
+                for path in list_files(folder)
             },
         }
 
@@ -146,12 +146,6 @@ def _settle(folder: Path) -> None:
             sync_folder(path)
         else:
             sync(path)
-
-
-def files(folder: Path) -> list[Path]:
-    """List the plain files below a folder, without scratch that somebody is writing."""
-    paths = (path for path in sorted(folder.rglob("*")) if not path.is_symlink() and path.is_file())
-    return [path for path in paths if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
 
 
 def sync(path: Path) -> None:
@@ -189,7 +183,9 @@ def head_of(folder: Path, note: bytes, later: Sequence[str] = ()) -> tuple[Check
 
 def _public(places: HomePaths) -> list[Path]:
     """List what is public, but for the view, which is drawn from the rows when the service starts."""
-    return [path for path in files(places.public) if path != places.log / HEAD and not path.is_relative_to(places.view)]
+    return [
+        path for path in list_files(places.public) if path != places.log / HEAD and not path.is_relative_to(places.view)
+    ]
 
 
 def _settled(places: HomePaths) -> dict[str, Any]:

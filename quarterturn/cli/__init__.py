@@ -17,7 +17,6 @@ from functools import cache
 from typing import Annotated, Any
 
 import typer
-import typer.main
 
 from quarterturn import foreign_packages
 from quarterturn.cli.auditing import access, audit, plumb
@@ -25,10 +24,10 @@ from quarterturn.cli.daily import approval, display_name, grammar, leaderboard, 
 from quarterturn.cli.daily import run as run_verb
 from quarterturn.cli.setup import backup, benchmark_set, home, keys, model, service, token
 from quarterturn.cli.terminal.exits import BUG, EXITS, INTERRUPTED, OK, exit_code
-from quarterturn.cli.terminal.extra_verbs import EXPORT, JUDGE, MEASURE, RATINGS, VERBS
+from quarterturn.cli.terminal.extra_verbs import EXPORT, JUDGE, MEASURE, RATINGS
 from quarterturn.cli.terminal.output import printable
 from quarterturn.cli.terminal.secrets import take_secrets
-from quarterturn.cli.terminal.verb_groups import GroupedVerbs
+from quarterturn.cli.terminal.verb_groups import GroupedVerbs, load_all, make_root
 from quarterturn.cli.terminal.version import show as show_version
 from quarterturn.errors import Malformed, where
 
@@ -113,17 +112,13 @@ def run(arguments: Sequence[str]) -> int:
 
 @cache
 def tree() -> Any:
-    """Give the verbs in their groups, as click's commands; made once in a process, for that takes 0.1 s."""
-    return typer.main.get_command(app)
+    """Return the verbs in their groups, as click's commands; each is loaded when it is used."""
+    return make_root(app)
 
 
 def whole_tree() -> Any:
-    """Return the same with the verbs of all extras loaded, for the reference and for tests."""
-    for verb in VERBS.values():
-        group = tree()
-        for word in verb.words.split():
-            group = group.get_command(typer.Context(group), word)
-    return tree()
+    """Return the same with all verbs loaded, for the reference and for tests."""
+    return load_all(tree())
 
 
 def _stand_in() -> None:
@@ -212,8 +207,9 @@ def _verb(arguments: Sequence[str]) -> str:
     """Return the program with the verb that a command line begins with."""
     command, words = tree(), [NAME]
     for word in arguments:
-        if (command := getattr(command, "commands", {}).get(word)) is None:
+        if word not in getattr(command, "commands", {}):
             break
+        command = command.get_command(typer.Context(command), word)
         words.append(word)
     return " ".join(words)
 

@@ -16,12 +16,12 @@ from pathlib import Path
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from quarterturn.backup.backup import files
 from quarterturn.errors import Refused
 from quarterturn.home.paths import HomePaths
 from quarterturn.keys import models
 from quarterturn.progress import Progress
 from vault.errors import Malformed
+from vault.files import list_files
 from vault.keys import private_files, signing
 from vault.keys.ring import FileKeyRing, KeyRing
 from vault.keys.seal import Sealed, rewrap
@@ -57,7 +57,7 @@ class KeyFiles:
         return len(older)
 
     def _sealed(self) -> Iterator[tuple[Path, Sealed]]:
-        for path in files(self._folder):
+        for path in list_files(self._folder):
             if path != self._places.ring:
                 try:
                     yield path, Sealed.from_json(private_files.read(path, _WHAT), f"the {_WHAT} at {path}")

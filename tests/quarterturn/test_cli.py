@@ -17,7 +17,29 @@ from quarterturn.cli import whole_tree
 from quarterturn.cli.terminal import output
 from quarterturn.cli.terminal.exits import EXITS, exit_code
 
-LIGHT = {"mcp", "docker", "sqlmodel", "sqlalchemy", "fastapi", "alembic", "cryptography", "yaml", "jsonschema"}
+LIGHT = {
+    "mcp",
+    "docker",
+    "sqlmodel",
+    "sqlalchemy",
+    "fastapi",
+    "alembic",
+    "cryptography",
+    "yaml",
+    "jsonschema",
+    "pydantic",
+}
+MAX_MODULES = {
+    "--version": 240,
+    "turn --help": 240,
+    "server list": 530,
+    "task list": 700,
+    "keys list": 760,
+    "turn status": 720,
+    "turn plan": 780,
+    "leaderboard": 780,
+}
+"""How many modules a verb imports at most: their import is what a verb that computes nothing costs."""
 
 
 def verbs() -> Iterator[tuple[str, ...]]:
@@ -41,6 +63,21 @@ def test_help_loads_nothing_heavy():
     codes, loaded = json.loads(said.stdout)
     assert set(codes) == {0}
     assert not LIGHT & set(loaded)
+
+
+@pytest.mark.parametrize("verb", MAX_MODULES)
+def test_a_verb_that_computes_nothing_imports_few_modules(verb, home):
+    words = (
+        verb.split() if verb in {"--version", "turn --help", "server list"} else [*verb.split(), "--home", str(home)]
+    )
+    program = (
+        "import sys; from quarterturn.cli import run; out, sys.stdout = sys.stdout, sys.stderr\n"
+        f"code = run({words!r}); print(code, len(sys.modules), file=out)"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    code, modules = map(int, answer.split())
+    assert code in {0, 4, 8}, "an empty home has no month that is live, and no tasks for a turn"
+    assert modules <= MAX_MODULES[verb]
 
 
 def test_the_help_lists_each_verb_on_one_line_of_its_group(say, monkeypatch):

@@ -14,8 +14,8 @@ from quarterturn.extras import ENTRY_POINTS
 @pytest.fixture
 def without(monkeypatch):
     """Play as if verbs were in an extra that is not installed."""
-    for name, verb in VERBS.items():
-        monkeypatch.setitem(VERBS, name, verb._replace(extra="attic"))
+    for verb in VERBS.values():
+        monkeypatch.setattr(verb, "extra", "attic")
     tree.cache_clear()
     yield
     tree.cache_clear()
@@ -30,7 +30,7 @@ def test_a_verb_whose_extra_is_not_installed_is_not_listed_and_says_how_to_insta
 
 
 def test_an_option_whose_extra_is_not_installed_says_so(say, monkeypatch):
-    monkeypatch.setattr("quarterturn.cli.setup.home.ATTACK", ATTACK._replace(extra="attic"))
+    monkeypatch.setattr(ATTACK, "extra", "attic")
     say("doctor", "--attack").refuses(6, "`doctor --attack` is in the extra `quarterturn-attic`")
 
 

@@ -14,7 +14,6 @@ from quarterturn.cli.terminal.exits import EXITS
 from quarterturn.cli.terminal.extra_verbs import CONVERT
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
-from quarterturn.cli.terminal.verb_groups import GroupedVerbs
 from quarterturn.errors import Malformed, home_option, require_file
 
 TaskId = Annotated[str, typer.Argument(help="A task's id.")]
@@ -30,7 +29,7 @@ ERASED = {
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
-    task = typer.Typer(cls=GroupedVerbs, help="Tasks: draw, import, try, review, withdraw, shred.")
+    task = typer.Typer(help="Tasks: draw, import, try, review, withdraw, shred.")
     task.command("list")(task_list)
     task.command("show")(task_show)
     task.command("admit")(task_admit)

@@ -6,43 +6,28 @@ extra is not installed says so.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import typer
-import typer.main
-from typer.core import TyperCommand, TyperGroup
 
 from quarterturn import extras
+from quarterturn.cli.terminal.verb_groups import LoadedLater, load_verb
 from quarterturn.errors import Unavailable
 
 
-class NotLoaded:
-    """Stands for a verb of an extra until the verb is used."""
-
-    rich_help_panel: Any
-
-
-class GroupNotLoaded(NotLoaded, TyperGroup):
-    """Stands for a group of verbs."""
-
-
-class VerbNotLoaded(NotLoaded, TyperCommand):
-    """Stands for a single verb."""
-
-
-class ExtraVerb(NamedTuple):
+@dataclass
+class ExtraVerb:
     """A verb or a group of verbs: its name, the folder of its extra under `extras/`, the first line of its help.
 
     Attributes:
         group: the group of the core that it is in.
-        alone: whether it is one verb.
     """
 
     name: str
     extra: str
     about: str
     group: str = ""
-    alone: bool = False
 
     @property
     def words(self) -> str:
@@ -50,11 +35,12 @@ class ExtraVerb(NamedTuple):
         return f"{self.group} {self.name}".strip()
 
     def register(self, app: typer.Typer) -> None:
-        """Add the verb, not loaded, as modules of the core add theirs."""
-        if self.alone:
-            app.command(self.name, cls=VerbNotLoaded, help=self.about)(lambda: None)
-        else:
-            app.add_typer(typer.Typer(cls=GroupNotLoaded, help=self.about), name=self.name)
+        """Add the verb to a group; its extra is imported when it is used."""
+        app.registered_commands.append(LoadedLater(self.name, self.about, self.load, self.is_installed))
+
+    def is_installed(self) -> bool:
+        """Return whether the extra is installed; nothing of it is imported."""
+        return extras.is_installed(self.extra)
 
     def entry_point(self) -> Any:
         """Return where the verb's function is, or None where the extra is not installed."""
@@ -66,9 +52,9 @@ class ExtraVerb(NamedTuple):
         Raises:
             Unavailable: the extra is not installed, or is not ours.
         """
-        section = typer.Typer(rich_markup_mode=None)  # as the core's
+        section = typer.Typer()
         self.function()(section)
-        return typer.main.get_group(section).commands[self.name]
+        return load_verb(section, self.name)
 
     def function(self) -> Any:
         """Import the extra, and return what its entry point names.
@@ -90,10 +76,9 @@ CONVERT = ExtraVerb(
     "import",
     "Convert tasks of another benchmark into drafts, and report what came whole, partly or not, and why.",
     "task",
-    alone=True,
 )
 JUDGE = ExtraVerb("judge", "judge", "The language model that judges claims about answers.")
-MEASURE = ExtraVerb("measure", "measures", "Measure public runs: calls, failures and trials.", alone=True)
+MEASURE = ExtraVerb("measure", "measures", "Measure public runs: calls, failures and trials.")
 RATINGS = ExtraVerb("ratings", "measures", "Ratings in plain files: agreement, other thresholds.")
 ATTACK = ExtraVerb("--attack", "attacks", "Run the attack suite inside a box.", "doctor")
 """An option of a verb of the core: its entry point is the function that does what it asks for."""

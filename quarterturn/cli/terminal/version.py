@@ -20,10 +20,11 @@ def show(value: bool) -> None:
 def version() -> str:
     """Give the version: of the checkout that this file lies in, else of the installed package."""
     import tomllib
-    from importlib import metadata
 
     if _PROJECT.is_file():
         project = tomllib.loads(_PROJECT.read_text(encoding="utf-8")).get("project", {})
         if project.get("name") == PACKAGE:
             return str(project["version"])
+    from importlib import metadata
+
     return metadata.version(PACKAGE)

@@ -11,10 +11,10 @@ import pytest
 
 from quarterturn.app import Application
 from quarterturn.backup import rows
-from quarterturn.backup.backup import files
 from quarterturn.errors import Unavailable
 from quarterturn.keys import rekeying
 from quarterturn.settings import ModelSettings
+from vault.files import list_files
 from vault.keys import private_files
 from vault.keys.seal import Sealed, seal
 
@@ -35,7 +35,7 @@ def with_model(home, opened):
 
 
 def key_files(home):
-    found = {path: path.read_bytes() for path in files(home / "keys") if path.name != "ring.json"}
+    found = {path: path.read_bytes() for path in list_files(home / "keys") if path.name != "ring.json"}
     return {path.name: Sealed.from_json(data, path.name) for path, data in found.items()}
 
 
