@@ -33,7 +33,7 @@ from sandbox.boxes.docker.box import DockerBox
 from sandbox.gateway import FORK_SERVER
 from sandbox.runs import submission
 from sandbox.runs.attempt import attempt, prepare
-from sandbox.runs.job import Job, Terms, new_alias
+from sandbox.runs.job import Job, PlannedTask, RunSetup, new_alias
 from sandbox.runs.run import run_set, run_task
 from sandbox.runs.run_environment import RunEnvironment
 
@@ -111,7 +111,8 @@ class Playing:
 
     def _set(self, at_a_time: int) -> float:
         start = time.perf_counter()
-        runs = run_set([a_task(n) for n in range(2 * at_a_time)], self._player, self._box, workers=at_a_time)
+        tasks = [PlannedTask(a_task(number)) for number in range(2 * at_a_time)]
+        runs = run_set(tasks, self._player, RunSetup(self._box, workers=at_a_time))
         seconds = time.perf_counter() - start
         notes = Notes()
         for run in runs:
@@ -126,9 +127,7 @@ class Playing:
         return time.perf_counter() - start
 
     def _prepared(self, at_a_time: int) -> tuple[list[float], float]:
-        jobs = [
-            Job(a_task(n), self._player, self._box, self._box, new_alias(), Terms(), None) for n in range(at_a_time)
-        ]
+        jobs = [Job(PlannedTask(a_task(n)), self._player, RunSetup(self._box), new_alias()) for n in range(at_a_time)]
         with ThreadPoolExecutor(at_a_time) as pool:
             scenes = list(pool.map(prepare, jobs))
         time.sleep(1)  # so that what comes up behind them is up

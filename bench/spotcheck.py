@@ -24,7 +24,8 @@ from grammars.language.load import library, load
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs import submission
-from sandbox.runs.job import Solution
+from sandbox.runs.job import PlannedTask, RunSetup, Solution
+from sandbox.runs.journal import MemoryJournal
 from sandbox.runs.rejudge import JudgeAgain
 from sandbox.runs.run import run_set
 from sandbox.transcript import ToolCall
@@ -65,17 +66,16 @@ def _row(name: str, means: dict[str, float]) -> dict[str, str]:
 def _played(box: BwrapBox, again: JudgeAgain, server: str, seed: int) -> dict[str, float]:
     drawn = sample(load(server), Random(seed))
     draft, free = base(drawn), Task.parse(drawn.task).free
-    task, kept = Task.parse(draft.task), list[UnjudgedResult]()
+    task, journal = Task.parse(draft.task), MemoryJournal()
     agent, solution = submission.reference(f"python3 {ORACLE}"), _solution(draft.provenance["solutions"][0])
-    given, spoken = {task.id: solution}, {task.id: free}
-    (run,) = run_set([task], agent, box, workers=1, on_left=kept.append, solutions=given, free=spoken)
-    if not run.passed or not kept:
+    (run,) = run_set([PlannedTask(task, free, solution)], agent, RunSetup(box, workers=1), journal)
+    if not run.passed or journal.left is None:
         raise Failed(f"the reference agent ended a task of {server} with {run.code}, and not with a pass")
-    sealed, started = kept[-1].to_bytes(), time.monotonic()
+    sealed, started = journal.left.to_bytes(), time.monotonic()
     if again.verdict(box.name, task, UnjudgedResult.from_bytes(sealed)) is not run.verdict:
         raise Failed(f"a state of {server} was judged another way the second time")
     took, phases = time.monotonic() - started, run.phases
-    figures = {"state": len(kept[-1].state.tar), "sealed": len(sealed), "run": sum(phases.values())}
+    figures = {"state": len(journal.left.state.tar), "sealed": len(sealed), "run": sum(phases.values())}
     return figures | {"first verdict": phases["verdict"], "again": took, "said": phases.get("said", 0.0)}
 
 

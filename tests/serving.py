@@ -6,6 +6,6 @@ from vault.task.document import Task
 
 def serve(run_tasks: RunTasks, run: OpenRun) -> list[Task]:
     """Serve a run all tasks that it was not served yet, and give them."""
-    tasks = run_tasks.prepare(run).tasks
+    tasks = [planned.task for planned in run_tasks.prepare(run)]
     run_tasks.serve(run, *(task.id for task in tasks if task.id not in run.sealed))
     return tasks

@@ -22,7 +22,8 @@ from sandbox.model_gateway.process import ModelGateway
 from sandbox.results.failure import AGENT_CRASHED
 from sandbox.results.outcome import BUDGETS, TaskRun
 from sandbox.results.score import Result, Score, score
-from sandbox.runs.run import Terms, run_set
+from sandbox.runs.journal import RunJournal
+from sandbox.runs.run import PlannedTask, RunSetup, Terms, run_set
 from sandbox.runs.run_environment import warm
 from sandbox.runs.submission import Submission
 from vault.task.document import Task
@@ -69,6 +70,27 @@ class DevRun:
         return data | {"later_trials": later} if later else data
 
 
+class HeldJournal(RunJournal):
+    """Journal of a run on public tasks: it ends where its holder does.
+
+    Args:
+        hold: who controls it.
+        advance: shows that a task has ended.
+    """
+
+    def __init__(self, hold: RunControl, advance: Callable[[], None] = lambda: None) -> None:
+        super().__init__()
+        self._hold, self._advance = hold, advance
+
+    def record_outcome(self, run: TaskRun) -> None:  # noqa: ARG002 - everything is given back
+        """Show that a task has ended."""
+        self._advance()
+
+    def is_ended(self) -> bool:
+        """Say whether the holder goes on."""
+        return self._hold.lease_status() != "held"
+
+
 def prepare(chosen: RunRequest) -> tuple[Submission, Box]:
     """Make the submission and its box; what cannot be run is refused before any task is drawn for it.
 
@@ -97,16 +119,19 @@ def dev(
     own = chosen.run_class(private=False)
     submitted, box = prepared or prepare(chosen)
     label = f"{submitted.name} on the dev set"
-    stopped = lambda: hold.lease_status() != "held"  # noqa: E731 - asked once a second
-    playing = machine_lock.playing(own, stopped)
+    planned = [PlannedTask(task) for task in tasks]
+    playing = machine_lock.playing(own, lambda: hold.lease_status() != "held")
     with playing, chosen.places(sender) as places, out.progress(label, len(tasks) * trials) as advance:
-        done, ours = lambda _: advance(1), Terms(models=model, claims=claims)
-        play = partial(run_set, places=places, on_done=done, terms=ours, cancelled=stopped)
-        runs = play(tasks[:1], submitted, box)
+        setup = RunSetup(box, places, terms=Terms(models=model, claims=claims))
+
+        def play(part: Sequence[PlannedTask]) -> list[TaskRun]:
+            return run_set(part, submitted, setup, HeldJournal(hold, partial(advance, 1)))
+
+        runs = play(planned[:1])
         if why := never_asked_reason(runs, hosted=chosen.hosting is not None):
             return DevRun(box.name, tasks[:1], runs, why)
-        runs += play(tasks[1:], submitted, box)
-        later = [play(tasks, submitted, box) for _ in range(trials - 1)]
+        runs += play(planned[1:])
+        later = [play(planned) for _ in range(trials - 1)]
     return DevRun(box.name, tasks, runs, later_trials=later)
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 
 from quarterturn.errors import AgentCrashed, NotAllowed, Refused, UpstreamDown
 from quarterturn.progress import Progress
-from quarterturn.runs.dev_runs import never_asked_reason
+from quarterturn.runs.dev_runs import HeldJournal, never_asked_reason
 from quarterturn.runs.request import ALONE, Facilities, LeaseStatus, RunControl, RunRequest
 from quarterturn.settings import RunSettings
 from quarterturn.submissions.store.requests import SubmissionRecord
+from rotation.runs.journal import OfficialJournal
 from rotation.runs.official import OfficialRuns
 from rotation.runs.run_tasks import OpenRun, RunTasks
 from sandbox.attacks import selfcheck
@@ -25,7 +26,7 @@ from sandbox.results.failure import STOPS
 from sandbox.results.outcome import TaskRun
 from sandbox.results.score import Result
 from sandbox.runs.claims import has_claims
-from sandbox.runs.run import Terms, run_set
+from sandbox.runs.run import PlannedTask, RunSetup, Terms, run_set
 from sandbox.runs.run_environment import warm
 from sandbox.runs.store import ENDED, RunRecord, Runs
 from sandbox.runs.submission import Submission
@@ -51,6 +52,47 @@ def require_smoke_test(play: Callable[[], Sequence[TaskRun]], *, hosted: bool) -
     """
     if why := never_asked_reason(play(), hosted=hosted):
         raise AgentCrashed(f"{why}. This was a public task: no run was opened, and none is counted")
+
+
+@dataclass(frozen=True, slots=True)
+class _Playing:
+    """A run that is being played: its rows, who controls it, its upstream, and what shows that a task has ended."""
+
+    run: OpenRun
+    runs: Runs
+    hold: RunControl
+    upstream: str | None
+    advance: Callable[[], None]
+
+
+class PrivateJournal(OfficialJournal):
+    """Journal of an official run that is played here: it ends where its holder, its owner or an upstream is gone."""
+
+    def __init__(self, run_tasks: RunTasks, playing: _Playing, judged_by: Mapping[str, str]) -> None:
+        super().__init__(run_tasks, playing.run, judged_by)
+        self._playing = playing
+
+    def record_outcome(self, run: TaskRun) -> None:
+        """Seal what a task came to; then play nothing more while an upstream answers nobody.
+
+        Raises:
+            UpstreamDown: that of the agents' language model, or of the claim judge.
+        """
+        super().record_outcome(run)
+        self._playing.advance()
+        down = f"the upstream '{self._playing.upstream}'" if run.code == "upstream-down" else None
+        if any(exchange.outcome == "down" for exchange in run.claims):
+            down = "the claim judge's upstream"
+        if down is not None:
+            raise UpstreamDown(f"{down} does not answer; tasks that were not served yet wait for it")
+
+    def is_ended(self) -> bool:
+        """Say whether another worker, its owner or the turn has ended this attempt."""
+        run, playing = self._playing.run, self._playing
+        try:
+            return playing.hold.lease_status() != "held" or not playing.runs.held(run.record.number, run.attempt)
+        except Unavailable:  # nobody can tell; whatever is written is fenced
+            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,46 +142,18 @@ class RunPlayer:
         At the latest the turn ends it: no run stays open beyond its month. A run that was served nothing is aborted at
         once, unless its holder will resume it.
         """
-        official, run_tasks, upstream = self._official, self._run_tasks, model.spec.name if model else None
+        official, upstream = self._official, model.spec.name if model else None
         if hold.resume is not None:
             opened = official.resume(hold.resume, submitted, box, upstream)
         else:
             opened = official.open(submitted, box, upstream, noted=hold.opened)
         number = opened.record.number
         try:
-            prepared = run_tasks.prepare(opened)
-            judged = (
-                {task.id: claims.spec.upstream.name for task in prepared.tasks if has_claims(task)} if claims else {}
-            )
-
-            def done(run: TaskRun) -> None:
-                run_tasks.record(opened, run)
-                advance(1)
-                _require_upstream(run, upstream)
-                _require_judge(run)
-
-            def cancelled() -> bool:
-                try:
-                    return hold.lease_status() != "held" or not self._runs.held(number, opened.attempt)
-                except Unavailable:  # nobody can tell; whatever is written is fenced
-                    return False
-
-            with out.progress(submitted.name, len(prepared.tasks)) as advance:
-                run_set(
-                    prepared.tasks,
-                    submitted,
-                    box,
-                    places=places,
-                    workers=self._settings.workers,
-                    on_done=done,
-                    on_serve=lambda task_id: run_tasks.serve(opened, task_id, judged_by=judged.get(task_id)),
-                    again=lambda task_id, cause: run_tasks.again(opened, task_id, cause),
-                    on_left=lambda left: run_tasks.seal(opened, left),
-                    left=run_tasks.sealed(opened),
-                    free=prepared.free,
-                    terms=self.terms(model, claims),
-                    cancelled=cancelled,
-                )
+            tasks = self._run_tasks.prepare(opened)
+            setup = RunSetup(box, places, self._settings.workers, terms=self.terms(model, claims))
+            with out.progress(submitted.name, len(tasks)) as advance:
+                playing = _Playing(opened, self._runs, hold, upstream, partial(advance, 1))
+                run_set(tasks, submitted, setup, PrivateJournal(self._run_tasks, playing, _judged_by(tasks, claims)))
             hold.before_close()
             results = official.close(opened)
         except BaseException as error:
@@ -238,9 +252,10 @@ class PrivateRuns:
             require_wall(box)
             if hold.resume is None:
                 out.say("trying the agent on a task of the dev set, then opening the run")
-                play = partial(run_set, self._facilities.dev_tasks(1), submitted, box, places=places)
-                terms, cancelled = self._player.terms(model), lambda: hold.lease_status() != "held"
-                require_smoke_test(partial(play, terms=terms, cancelled=cancelled), hosted=chosen.hosting is not None)
+                first = [PlannedTask(task) for task in self._facilities.dev_tasks(1)]
+                setup = RunSetup(box, places, terms=self._player.terms(model))
+                play = partial(run_set, first, submitted, setup, HeldJournal(hold))
+                require_smoke_test(play, hosted=chosen.hosting is not None)
             opened, _ = self._player.play(submitted, box, out, places=places, model=model, claims=claims, hold=hold)
         return opened.record, box
 
@@ -272,16 +287,10 @@ class PrivateRuns:
                 )
 
 
-def _require_upstream(run: TaskRun, upstream: str | None) -> None:
-    """Play nothing more while the upstream of a model answers nobody."""
-    if run.code == "upstream-down":
-        raise UpstreamDown(f"the upstream '{upstream}' does not answer; tasks that were not served yet wait for it")
-
-
-def _require_judge(run: TaskRun) -> None:
-    """Play nothing more while the upstream of the claim judge answers nobody."""
-    if any(exchange.outcome == "down" for exchange in run.claims):
-        raise UpstreamDown("the claim judge's upstream does not answer; tasks that were not served yet wait for it")
+def _judged_by(tasks: Sequence[PlannedTask], claims: ClaimJudge | None) -> dict[str, str]:
+    """Map each task whose answer a claim judge reads to that judge's upstream."""
+    judged = [planned.task.id for planned in tasks if has_claims(planned.task)] if claims else []
+    return dict.fromkeys(judged, claims.spec.upstream.name) if claims else {}
 
 
 def _stop_code(lease_status: LeaseStatus, error: BaseException) -> str | None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from quarterturn.progress import Progress
-from quarterturn.runs.dev_runs import result_of
+from quarterturn.runs.dev_runs import HeldJournal, result_of
+from quarterturn.runs.request import ALONE
 from rotation.month.store import MonthStore
 from sandbox.boxes.box import Box, WorldLauncher
 from sandbox.results.score import Result
-from sandbox.runs.run import Solution, Terms, run_set
+from sandbox.runs.run import PlannedTask, RunSetup, Solution, Terms, run_set
 from sandbox.runs.submission import Submission
 from sandbox.transcript import ToolCall
 from vault.store.tasks import Vault
@@ -30,19 +32,13 @@ def reference(
     """Run the reference agent on every private task, in worlds that `kept` has, or that it keeps."""
     cohorts = months.cohorts("live")
     opened = [vault.open(name, who=submitted.submitter, why="reference agent") for c in cohorts for name in c.tasks]
-    solutions = {item.task.id: _solution(item.task.in_base(item.provenance["solutions"][0])) for item in opened}
-    tasks = [item.task.base() for item in opened]
-    with out.progress(submitted.name, len(tasks)) as advance:
-        runs = run_set(
-            tasks,
-            submitted,
-            box,
-            workers=workers,
-            on_done=lambda _: advance(1),
-            solutions=solutions,
-            kept=kept,
-            terms=terms,
-        )
+    planned = [
+        PlannedTask(item.task.base(), solution=_solution(item.task.in_base(item.provenance["solutions"][0])))
+        for item in opened
+    ]
+    with out.progress(submitted.name, len(planned)) as advance:
+        setup, journal = RunSetup(box, workers=workers, kept=kept, terms=terms), HeldJournal(ALONE, partial(advance, 1))
+        runs = run_set(planned, submitted, setup, journal)
     return [
         result_of(item.task, run, vault.record(item.task.id).skeleton_tag)
         for item, run in zip(opened, runs, strict=True)

@@ -6,7 +6,7 @@ Step numbers are those of `rotation.runs.official`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from sqlmodel import Session
 
@@ -24,12 +24,11 @@ from sandbox.results.said import united
 from sandbox.results.score import Result
 from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.claims import has_claims
+from sandbox.runs.job import PlannedTask
 from sandbox.runs.store import RunRecord, Runs
 from vault.store.public_log import PublicLog
 from vault.store.tasks import Vault
-from vault.task.document import Task
 from vault.task.lifecycle import TaskState
-from vault.task.variant import Free
 from verifiers.language.verdict import Verdict
 
 UNSETTLED = ("unknown", "unclear")
@@ -69,14 +68,6 @@ class OpenRun:
         return tuple(task_id for task_id in self.tasks if task_id not in self.done)
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedTasks:
-    """Tasks as a run is served them, and of those in variants the choices of each free parameter, by task."""
-
-    tasks: list[Task]
-    free: dict[str, Free] = field(repr=False)
-
-
 class RunTasks:
     """Service for the tasks of open runs: serves them and records what came of them."""
 
@@ -84,10 +75,11 @@ class RunTasks:
         self._vault, self._ledger, self._months = vault, ledger, months
         self._runs, self._exposures = runs, exposures
 
-    def prepare(self, run: OpenRun) -> PreparedTasks:
+    def prepare(self, run: OpenRun) -> list[PlannedTask]:
         """Decrypt the run's tasks that have no result, in the variants that they are served in.
 
         A task with enough free parameters is served in one variant per submitter and month, in every run and retry.
+        What an earlier attempt left unjudged is opened with its task; each opening is an entry in the access log.
 
         Raises:
             Refused: a task is neither live nor was withdrawn since the run was opened for it, or its commitment is not
@@ -108,8 +100,14 @@ class RunTasks:
                 f"{len(judged)} tasks of this set (the first is {judged[0]}) have claims that a language model judges, "
                 "and the month's set names no judge: name one in [claim_judge]; the next turn's set will name it"
             )
-        served = [self._vault.served(task, run.record.submitter, run.record.month) for task in opened]
-        return PreparedTasks(served, {task.id: task.free for task in opened if task.variant_key})
+        return [
+            PlannedTask(
+                self._vault.served(task, run.record.submitter, run.record.month),
+                free=task.free if task.variant_key else {},
+                left=self._open_left(run, task.id) if task.id in run.sealed else None,
+            )
+            for task in opened
+        ]
 
     def serve(self, run: OpenRun, *task_ids: str, judged_by: str | None = None) -> None:
         """Record one more exposure of these tasks, the last check before an agent sees them (step 3); thread-safe.
@@ -169,15 +167,6 @@ class RunTasks:
         """Seal the final state that an attempt left, before it is judged (step 6); thread-safe."""
         self._runs.seal(run.record.number, run.attempt, left)
 
-    def sealed(self, run: OpenRun) -> dict[str, UnjudgedResult]:
-        """Open the unjudged final states of an earlier attempt, by task; each is an entry in the access log."""
-        number, why = run.record.number, f"judge run {run.record.number}"
-        return {
-            task_id: self._runs.open_left(number, task_id, who=WHO, why=why)
-            for task_id in run.left
-            if task_id in run.sealed
-        }
-
     def record(self, run: OpenRun, outcome: TaskRun) -> None:
         """Seal one task's outcome, and count it if it is unknown or unclear.
 
@@ -222,6 +211,10 @@ class RunTasks:
         return RunResult(
             result, outcome.transcript.tools, task.commitment, outcome.code, transcript_bytes(outcome), said
         )
+
+    def _open_left(self, run: OpenRun, task_id: str) -> UnjudgedResult:
+        number = run.record.number
+        return self._runs.open_left(number, task_id, who=WHO, why=f"judge run {number}")
 
     def _again(self, session: Session, number: int, task_id: str, cause: str) -> bool:
         served = self._exposures.of_run(number, session)

@@ -71,6 +71,7 @@ LOOK = 1.0
 class _Seen:
     """What an attempt brought to light so far; each step adds its own."""
 
+    earlier: Sequence[TaskRun] = ()
     transcript: Transcript | None = None
     agent: boxes.ExitFacts | None = None
     world: boxes.ExitFacts | None = None
@@ -86,10 +87,10 @@ class _Seen:
 
 def prepare(job: Job) -> RunEnvironment:
     """Steps 1 to 4. A scene that could not be made is given back with the stage that it reached."""
-    task, terms = job.task, job.terms
-    solution = {"calls": job.solution.calls, "answer": job.solution.answer} if job.solution else None
+    task, terms, given, kept = job.task, job.terms, job.planned.solution, job.setup.kept
+    solution = {"calls": given.calls, "answer": given.answer} if given else None
     servers: Sequence[Server] = servers_of(task.document)
-    if job.kept:
+    if kept:
         servers = with_idle(servers)
     spec = specify(
         task,
@@ -105,8 +106,9 @@ def prepare(job: Job) -> RunEnvironment:
     with meter.phase("seed"):
         tree = seed(task.document)  # 1
     setting = partial(_set, job)
-    box = job.kept or job.box
-    scene = RunEnvironment(box, spec, servers, tree, terms.world, terms.patience, meter, setting, terms.models)
+    scene = RunEnvironment(
+        kept or job.box, spec, servers, tree, terms.world, terms.patience, meter, setting, terms.models
+    )
     try:
         return scene.open()  # 2 to 4
     except BROKEN:
@@ -114,12 +116,12 @@ def prepare(job: Job) -> RunEnvironment:
 
 
 def _set(job: Job, sockets: Path) -> boxes.Place:
-    return job.places.place(job.submission.program, sockets, job.terms.agent)
+    return (job.setup.places or job.box).place(job.submission.program, sockets, job.terms.agent)
 
 
-def attempt(job: Job, scene: RunEnvironment) -> TaskRun:
-    """Play steps 5 to 10 in a scene, and say what it came to."""
-    seen = _Seen()
+def attempt(job: Job, scene: RunEnvironment, earlier: Sequence[TaskRun] = ()) -> TaskRun:
+    """Play steps 5 to 10 in a scene, and say what it came to; `earlier` attempts are kept with what it leaves."""
+    seen = _Seen(earlier=earlier)
     try:
         if scene.place:
             with job.turns.shared():
@@ -160,11 +162,11 @@ def _settled(job: Job, seen: _Seen, facts: AttemptFacts, phases: Mapping[str, fl
 
 def _with_said(job: Job, outcome: TaskRun) -> TaskRun:
     """Have the session searched for choices that were not shown; nothing is known of it where that fails."""
-    if not (job.free and outcome.served):
+    if not (job.planned.free and outcome.served):
         return outcome
     shown, meter = [job.task.goal, json.dumps(listing(job.task.available_tools))], Meter(job.terms.clock)
     with suppress(JudgeFailed, *BROKEN), meter.phase("said"):
-        outcome = replace(outcome, said=job.terms.judging.said(job.free, shown, outcome.transcript))
+        outcome = replace(outcome, said=job.terms.judging.said(job.planned.free, shown, outcome.transcript))
     return replace(outcome, phases={**outcome.phases, **meter.seconds})
 
 
@@ -179,7 +181,7 @@ def _serve(job: Job, scene: RunEnvironment) -> None:
     """Write down that the task is served; what that raises is no failure of the machinery, and ends the set."""
     if job.stop.is_set():
         raise Lost("the run was interrupted; nothing of it counts")
-    job.serve(job.task.id)
+    job.journal.record_serving(job.task.id)
     scene.stage = Stage.SERVED
 
 
@@ -241,7 +243,9 @@ def _seal(job: Job, scene: RunEnvironment, seen: _Seen, state: FrozenState) -> N
         _note_model(scene, seen)
     if seen.transcript:
         facts, phases = _facts(scene, seen), scene.meter.seconds
-        job.seal(UnjudgedResult(job.task.id, state, facts, seen.transcript, seen.output, dict(phases)))
+        earlier = tuple(seen.earlier)
+        left = UnjudgedResult(job.task.id, state, facts, seen.transcript, seen.output, dict(phases), earlier)
+        job.journal.keep_unjudged(left)
 
 
 def _judge(job: Job, state: FrozenState, seen: _Seen) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sandbox.boxes.box import AgentLauncher, Box, ResourceLimits, WorldLauncher
@@ -18,6 +18,7 @@ from sandbox.errors import Refused
 from sandbox.judge import JUDGING, StateJudge
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.results.unjudged import UnjudgedResult
+from sandbox.runs.journal import RunJournal
 from sandbox.runs.run_environment import Timeouts
 from sandbox.runs.stopwatch import Clock
 from sandbox.runs.submission import Submission
@@ -59,33 +60,73 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """One task for one submission.
+class PlannedTask:
+    """A task that is to be played.
 
     Attributes:
-        box: where its world is made.
-        places: where its agent's place is made: the same box, unless the agent runs elsewhere.
-        stop: set when the set is given up.
-        turns: shared while its agent runs; of a set, only so many do at a time.
-        serve: is told the task's id before its agent is let go; what it raises ends the whole set.
-        seal: is handed what an attempt left, before anything of it is read or judged.
-        free: the choices of the parameters that were filled for this submitter; nothing of it is served.
-        kept: where the reference agent's world is made, if it may be one that it used before; all others are fresh.
+        task: as it is served.
+        free: the choices of the parameters that were filled in for this submitter; nothing of it is served. Which of
+            them an agent says is a part of its result.
+        solution: what the reference agent is handed.
+        left: what an attempt left that was not judged any more; it is judged, and the task is not served for it.
     """
 
     task: Task
-    submission: Submission
+    free: Free = field(default_factory=dict, repr=False)
+    solution: Solution | None = None
+    left: UnjudgedResult | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunSetup:
+    """Where and how a set is played.
+
+    Attributes:
+        box: where worlds are made.
+        places: where the agents' places are made; None: in the box.
+        workers: how many agents are at work at a time, while other tasks are made ready or taken down.
+        kept: worlds that the reference agent used before, for its next tasks; None: each world is a fresh one.
+        terms: the terms of each run.
+    """
+
     box: Box
-    places: AgentLauncher
+    places: AgentLauncher | None = None
+    workers: int = 2
+    kept: WorldLauncher | None = None
+    terms: Terms = field(default_factory=Terms)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One task for one submission, in one setup; `alias` is what the agent is shown instead of the task's id.
+
+    Attributes:
+        stop: set when the set is given up.
+        turns: shared while its agent runs; of a set, only so many do at a time.
+    """
+
+    planned: PlannedTask
+    submission: Submission
+    setup: RunSetup
     alias: str
-    terms: Terms
-    solution: Solution | None
+    journal: RunJournal = field(default_factory=RunJournal)
     stop: threading.Event = field(default_factory=threading.Event)
     turns: SharedLock = field(default_factory=SharedLock)
-    serve: Callable[[str], None] = lambda _: None
-    seal: Callable[[UnjudgedResult], None] = lambda _: None
-    free: Free = field(default_factory=dict, repr=False)
-    kept: WorldLauncher | None = None
+
+    @property
+    def task(self) -> Task:
+        """The task as it is served."""
+        return self.planned.task
+
+    @property
+    def box(self) -> Box:
+        """Where its world is made."""
+        return self.setup.box
+
+    @property
+    def terms(self) -> Terms:
+        """Its terms."""
+        return self.setup.terms
 
 
 def new_alias() -> str:
@@ -100,9 +141,9 @@ def checked(job: Job) -> Job:
         Refused: a solution, or a world that was used before, is for what is no reference agent; or the task still has
             free parameters.
     """
-    if job.solution is not None and job.submission.submittable:
+    if job.planned.solution is not None and job.submission.submittable:
         raise Refused(f"{job.submission.name} is a submission, and no submission is ever handed a solution")
-    if job.kept is not None and job.submission.submittable:
+    if job.setup.kept is not None and job.submission.submittable:
         raise Refused(f"{job.submission.name} is a submission, and each of its worlds is a fresh one")
     if job.task.free:
         raise Refused(f"task {job.task.id} has free parameters; fill them for this submitter before it is served")

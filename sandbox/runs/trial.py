@@ -17,8 +17,8 @@ from typing import Any, Literal
 from sandbox.boxes.box import Box
 from sandbox.errors import Lost, Malformed, NotFound, Unjudged
 from sandbox.judge import JudgeFailed
-from sandbox.results.unjudged import UnjudgedResult
-from sandbox.runs.job import Terms
+from sandbox.runs.job import PlannedTask, RunSetup, Terms
+from sandbox.runs.journal import MemoryJournal
 from sandbox.runs.prover import BoxProver, Final
 from sandbox.runs.run import run_set
 from sandbox.runs.state_reader import snapshot
@@ -171,10 +171,12 @@ class Trials:
             Malformed, Unavailable, Refused: as for `sandbox.runs.run.run_task`.
         """
         self._prover.check(task.document)
-        left: list[UnjudgedResult] = []
-        (run,) = run_set([task], submission, self._box, workers=1, on_left=left.append, terms=self._terms)
+        journal = MemoryJournal()
+        (run,) = run_set([PlannedTask(task)], submission, RunSetup(self._box, workers=1, terms=self._terms), journal)
         calls = run.transcript.as_json()["calls"]
-        differences, why = self._differences(task, calls, left[-1].state) if left else ({}, "there is no end state")
+        differences, why = (
+            self._differences(task, calls, journal.left.state) if journal.left else ({}, "there is no end state")
+        )
         return Trial(
             task,
             "agent",

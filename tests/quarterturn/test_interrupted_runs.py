@@ -358,12 +358,15 @@ def test_an_unreachable_upstream_fails_the_tasks_that_called_it_and_the_rest_wai
     made = submitted(house)
     attempt, first = private_runs.run_set, threading.Lock()
 
-    def down(*args, on_done, **how):
+    def down(tasks, submitted, setup, journal):
+        record = journal.record_outcome
+
         def stop_after(outcome):
             lost = first.acquire(blocking=False)
-            on_done(unplayed_of(outcome) if lost else outcome)
+            record(unplayed_of(outcome) if lost else outcome)
 
-        return attempt(*args, on_done=stop_after, **how)
+        monkeypatch.setattr(journal, "record_outcome", stop_after)
+        return attempt(tasks, submitted, setup, journal)
 
     def unplayed_of(outcome):
         return replace(outcome, verdict=Verdict.FALSE, failure="unclear", code="upstream-down")

@@ -8,7 +8,7 @@ import runpy
 import socket
 import sqlite3
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,16 @@ from typing import Any
 from sandbox.boxes.box import SOCKET_NAME
 from sandbox.boxes.memory_box import MemoryAgent, MemoryBox, MemoryWorld, Story, Tool, ToolError
 from sandbox.results.outcome import TaskRun
+from sandbox.results.unjudged import UnjudgedResult
+from sandbox.runs import run as runs
 from sandbox.runs import submission
-from sandbox.runs.run import Solution, run_task
+from sandbox.runs.journal import RunJournal
+from sandbox.runs.run import PlannedTask, RunSetup, Solution, run_task
 from sandbox.servers.registry import SERVERS
 from sandbox.servers.server import Server
 from sandbox.transcript import ToolCall
 from vault.task.document import Task
+from vault.task.variant import Free
 from verifiers.tree import DIRECTORY, FileTree, Node
 
 AGENTS = Path(__file__).parents[2] / "examples" / "agents"
@@ -158,6 +162,25 @@ gateway.send("POST", "/answer", {"answer": "2"})
 def run(task: Task, agent: submission.Submission, box: Any, **more: Any) -> TaskRun:
     """Run one task."""
     return run_task(task, agent, box, alias="r-1", **more)
+
+
+def run_set(
+    tasks: Iterable[Task],
+    agent: submission.Submission,
+    box: Any,
+    *,
+    solutions: Mapping[str, Solution] | None = None,
+    free: Mapping[str, Free] | None = None,
+    left: Mapping[str, UnjudgedResult] | None = None,
+    **more: Any,
+) -> list[TaskRun]:
+    """Run a set; what is named as a method of the journal is one, and the rest is of the setup."""
+    solutions, free, left = solutions or {}, free or {}, left or {}
+    journal = RunJournal()
+    for name in [name for name in more if hasattr(journal, name)]:
+        setattr(journal, name, more.pop(name))
+    planned = [PlannedTask(t, free.get(t.id, {}), solutions.get(t.id), left.get(t.id)) for t in tasks]
+    return runs.run_set(planned, agent, RunSetup(box, **more), journal)
 
 
 # ---- agents that are functions, and the tools of their worlds ----

@@ -29,14 +29,14 @@ from sandbox.results import failure
 from sandbox.results.outcome import TaskRun
 from sandbox.results.score import Result, score
 from sandbox.runs import attempt
-from sandbox.runs.run import Terms, run_set
+from sandbox.runs.run import Terms
 from sandbox.runs.run_environment import Timeouts
 from sandbox.shared_lock import SharedLock
 from verifiers.language.verdict import Verdict
 
 from ..patience import PATIENCE, until
 from ..sampling import sample
-from .builders import Hands, a_task, an_agent, an_sqlite_task, in_memory, run
+from .builders import Hands, a_task, an_agent, an_sqlite_task, in_memory, run, run_set
 
 SQLITE, _ = an_sqlite_task()
 CUT_OFF = ExitFacts(running=False, relay_died=True)

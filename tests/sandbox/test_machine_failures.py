@@ -28,11 +28,11 @@ from sandbox.boxes.docker.box import RELAY_IMAGE, WORLD_IMAGE, DockerBox
 from sandbox.boxes.docker.container_config import RUNNER_LABEL
 from sandbox.errors import NotFound, Refused, Unavailable
 from sandbox.runs import submission
-from sandbox.runs.run import run_set, run_task
+from sandbox.runs.run import run_task
 from verifiers.language.verdict import Verdict
 
 from ..patience import PATIENCE, until
-from .builders import a_written_task, an_agent, listening, unpack
+from .builders import a_written_task, an_agent, listening, run_set, unpack
 from .processes import named
 
 pytestmark = pytest.mark.engine
@@ -169,7 +169,7 @@ def test_a_set_goes_on_after_its_engine_was_restarted(whole, agent, monkeypatch)
             whole.crash()
             whole.start()
 
-    runs = run_set([a_written_task(number) for number in range(2, 7)], agent, box, workers=2, on_done=restart)
+    runs = run_set([a_written_task(number) for number in range(2, 7)], agent, box, workers=2, record_outcome=restart)
     lost = {"agent-not-started", "not-frozen", "world-died", "gateway-lost", "relay-lost", "server-lost"}
     assert {run.code for run in runs} <= {"finished"} | lost, "the other worker's task may be at any stage"
     assert sum(run.passed for run in runs) >= 3, "what was just being started is a fail: it may have been begun"
@@ -211,7 +211,7 @@ def test_a_set_ends_with_a_sentence_where_its_engine_stays_away(whole, agent, mo
     box = a_box(whole, monkeypatch)
     try:
         with pytest.raises(Unavailable, match=r"no Docker engine answers at unix://.*start one") as raised:
-            run_set([a_written_task(n) for n in range(2, 7)], agent, box, on_done=lambda _: whole.crash())
+            run_set([a_written_task(n) for n in range(2, 7)], agent, box, record_outcome=lambda _: whole.crash())
     finally:
         whole.start()
     assert exit_code(raised.value) == 6
@@ -435,10 +435,11 @@ import sys, time
 sys.path[:0] = {path!r}
 from sandbox.runs import submission
 from sandbox.boxes.docker.box import DockerBox
-from sandbox.runs.run import run_set
+from sandbox.runs.run import PlannedTask, RunSetup, run_set
 from vault.task.document import Task
 sleeper = submission.command("sleep 600", submitter="ada", name="sleeper")
-run_set([Task.parse(document) for document in {documents!r}], sleeper, DockerBox(), workers=2)
+tasks = [PlannedTask(Task.parse(document)) for document in {documents!r}]
+run_set(tasks, sleeper, RunSetup(DockerBox(), workers=2))
 """
 
 
@@ -448,8 +449,9 @@ def test_an_interrupt_takes_down_what_is_played_and_what_was_prepared_ahead(agen
     def interrupt(_):
         raise KeyboardInterrupt
 
+    tasks = [a_written_task(number) for number in range(2, 8)]
     with pytest.raises(KeyboardInterrupt):
-        run_set([a_written_task(number) for number in range(2, 8)], agent, DockerBox(), workers=2, on_done=interrupt)
+        run_set(tasks, agent, DockerBox(), workers=2, record_outcome=interrupt)
     assert containers(os.getpid()) == {}
     assert not list(Path("/dev/shm").glob(f"quarterturn-{os.getpid()}-*"))
 

@@ -142,7 +142,7 @@ def left_of(task, text=b"first") -> UnjudgedResult:
 
 def test_tasks_played_and_not_judged_are_sealed_and_not_served_again(house):
     opened = house.official.open(AGENT, NoWorld())
-    number, tasks = opened.record.number, house.run_tasks.prepare(opened).tasks
+    number, tasks = opened.record.number, [planned.task for planned in house.run_tasks.prepare(opened)]
     house.run_tasks.serve(opened, tasks[0].id, tasks[1].id)
     house.run_tasks.seal(opened, left_of(tasks[0]))
     house.run_tasks.seal(opened, left_of(tasks[0], b"second"))
@@ -152,7 +152,7 @@ def test_tasks_played_and_not_judged_are_sealed_and_not_served_again(house):
     assert taken.sealed == {tasks[0].id}
     assert [task.id for task in serve(house.run_tasks, taken)] == [task.id for task in (tasks[0], *tasks[2:])]
     assert {serving.times for serving in house.exposures.servings()} == {1}
-    assert {name: left.state.tar for name, left in house.run_tasks.sealed(taken).items()} == {tasks[0].id: b"second"}
+    assert {p.task.id: p.left.state.tar for p in house.run_tasks.prepare(taken) if p.left} == {tasks[0].id: b"second"}
     with pytest.raises(NotAllowed, match="attempt"):
         house.run_tasks.seal(opened, left_of(tasks[2]))
     house.run_tasks.record(taken, outcome(tasks[0]))

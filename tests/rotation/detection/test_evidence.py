@@ -41,7 +41,7 @@ def test_what_a_finding_rests_on_is_opened_and_holds(month):  # noqa: F811
     task = of_sunset(month, run)
     document = written(month, found(month, "leak", "alpha"), task)
     assert recipients_of(document) == [("alpha", "2026-12"), ("beta", "2026-12")]
-    served = next(item for item in month.run_tasks.prepare(replace(run, done=frozenset())).tasks if item.id == task)
+    served = next(item.task for item in month.run_tasks.prepare(replace(run, done=frozenset())) if item.task.id == task)
     assert document["transcript"]["goal"] == served.goal
     assert "folder-" in served.goal
     opened = month.vault.open(task, who="ada", why="a test").task

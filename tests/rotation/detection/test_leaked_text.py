@@ -97,7 +97,8 @@ def test_nobody_traces_without_a_name(month):
 
 def test_a_text_counts_only_if_it_was_logged_before_the_key_was_public(month):
     run = month.play("alpha", 0.5)
-    of_sunset = varied({t.id: t for t in month.run_tasks.prepare(run).tasks if t.id in run.cohorts[0].tasks})[0]
+    tasks = {planned.task.id: planned.task for planned in month.run_tasks.prepare(run)}
+    of_sunset = varied({name: task for name, task in tasks.items() if name in run.cohorts[0].tasks})[0]
     early = of_sunset.goal.encode()
     month.leak_tracer.trace(early, who="ada")
     month.rotation.run(FIRST)
@@ -110,7 +111,7 @@ def test_a_text_counts_only_if_it_was_logged_before_the_key_was_public(month):
 
 def test_an_auditor_checks_the_keys_and_derives_what_each_run_was_shown(month):
     run = month.play("alpha", 0.5)
-    shown = {task.id: task for task in month.run_tasks.prepare(run).tasks}
+    shown = {planned.task.id: planned.task for planned in month.run_tasks.prepare(run)}
     month.rotation.run(FIRST)
     folder = month.releases / FIRST.release
     report = audit(folder, [month.vkey])

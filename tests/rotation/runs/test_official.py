@@ -266,7 +266,7 @@ def test_each_result_binds_its_transcript_and_none_where_nothing_was_left(home):
     """A worker dies on one task; another judges one that was left sealed; one verdict is unknown."""
     run = home.open()
     lost, done, unknown, *_ = run.tasks
-    served = {task.id: task for task in home.run_tasks.prepare(run).tasks}
+    served = {planned.task.id: planned.task for planned in home.run_tasks.prepare(run)}
     home.run_tasks.serve(run, lost, done)
     home.run_tasks.record(run, played(served[done], home.done(done)))
     again = home.official.resume(1, submission("careful"), NamedBox())

@@ -182,7 +182,7 @@ def test_a_run_that_is_taken_over_plays_what_it_was_opened_for(home):
     gone(home, tasks[0], tasks[1])
     again = home.official.resume(run.record.number, submission("careful"), NamedBox())
     assert again.tasks == tasks
-    assert tasks[0] in {task.id for task in home.run_tasks.prepare(again).tasks}
+    assert tasks[0] in {planned.task.id for planned in home.run_tasks.prepare(again)}
     home.finish(again)
     turned(home, FIRST)
 

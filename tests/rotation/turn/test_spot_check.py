@@ -185,7 +185,7 @@ def test_states_that_cannot_be_judged_again_are_counted(under_way):
 
 def test_the_attempt_that_counts_is_the_one_that_is_judged_again(home):
     run = home.open("careful")
-    first, second, *others = home.run_tasks.prepare(run).tasks
+    first, second, *others = [planned.task for planned in home.run_tasks.prepare(run)]
     home.run_tasks.serve(run, first.id, second.id)
     home.run_tasks.seal(run, state(first.id, "false"))
     home.run_tasks.seal(run, state(first.id, "true"))  # served again

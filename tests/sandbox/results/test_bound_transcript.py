@@ -11,7 +11,6 @@ import pytest
 from sandbox.results.bound_transcript import transcript_bytes
 from sandbox.results.outcome import TaskRun, unplayed
 from sandbox.results.unjudged import UnjudgedResult
-from sandbox.runs.run import run_set
 from sandbox.transcript import CallRecord, Transcript
 from vault.canonical import canonical
 from vault.ledger.statements.forms import require_form
@@ -19,7 +18,7 @@ from vault.ledger.statements.jcs import parse_canonical
 from vault.ledger.statements.results import TRANSCRIPT
 from verifiers.language.verdict import Evidence, Verdict
 
-from ..builders import Hands, a_task, in_memory
+from ..builders import Hands, a_task, in_memory, run_set
 
 CALL = CallRecord("fs.read", {"path": "a"}, listed=True, error=True, injected=False, result="no", seconds=0.25)
 PLAYED = TaskRun(
@@ -99,7 +98,7 @@ def test_whoever_judges_what_a_killed_worker_left_binds_the_same_bytes():
     kept: list[UnjudgedResult] = []
     box, agent = in_memory(lambda made: Hands(made).solve())
     task = a_task()
-    (outcome,) = run_set([task], agent, box, on_left=kept.append)
+    (outcome,) = run_set([task], agent, box, keep_unjudged=kept.append)
     left = UnjudgedResult.from_bytes(kept[-1].to_bytes())
     (judged,) = run_set([task], agent, box, left={task.id: left})
     assert transcript_bytes(sealed(judged)) == transcript_bytes(sealed(outcome))

@@ -6,10 +6,9 @@ import pytest
 
 from sandbox.boxes.box import ExitFacts
 from sandbox.results.unjudged import UnjudgedResult
-from sandbox.runs.run import run_set
 from verifiers.language.verdict import Verdict
 
-from ..builders import Hands, an_sqlite_task, in_memory
+from ..builders import Hands, an_sqlite_task, in_memory, run_set
 
 
 class Died(BaseException):
@@ -27,7 +26,7 @@ def interrupted(story, **more):
     box, agent = in_memory(lambda made: story(Hands(made)), **more)
     task = an_sqlite_task()[0]
     with pytest.raises(Died):
-        run_set([task], agent, box, on_left=keep)
+        run_set([task], agent, box, keep_unjudged=keep)
     return task, kept, box, agent
 
 
@@ -35,7 +34,7 @@ def test_a_state_handed_over_is_judged_and_its_task_is_not_served_again():
     task, kept, box, agent = interrupted(Hands.add)
     assert list(kept) == [task.id]
     served: list[str] = []
-    (run,) = run_set([task], agent, box, left=kept, on_serve=served.append)
+    (run,) = run_set([task], agent, box, left=kept, record_serving=served.append)
     assert (run.verdict, run.code, run.attempts, served) == (Verdict.TRUE, "finished", 1, [])
     assert len(box.worlds) == len(box.agents) == 1, "the one that was played, and none for the verdict"
     assert [call.tool for call in run.transcript.calls] == ["sqlite.write_query"]
@@ -55,7 +54,7 @@ def test_it_is_handed_over_before_it_is_judged(monkeypatch):
     monkeypatch.setattr("sandbox.judge.state_judge.StateJudge.verdict", lambda *_: order.append("judged"))
     box, agent = in_memory(lambda made: Hands(made).add())
     with pytest.raises(AttributeError):  # nothing came of the verdict
-        run_set([an_sqlite_task()[0]], agent, box, on_left=lambda _: order.append("handed over"))
+        run_set([an_sqlite_task()[0]], agent, box, keep_unjudged=lambda _: order.append("handed over"))
     assert order == ["handed over", "judged"]
 
 
@@ -68,7 +67,7 @@ def test_a_retry_hands_over_what_came_before_it():
         hands.add()
 
     box, agent = in_memory(lambda made: story(Hands(made)))
-    (run,) = run_set([an_sqlite_task()[0]], agent, box, on_left=kept.append)
+    (run,) = run_set([an_sqlite_task()[0]], agent, box, keep_unjudged=kept.append)
     assert run.attempts == 2
     assert [len(left.earlier) for left in kept] == [0, 1]
     assert UnjudgedResult.from_bytes(kept[1].to_bytes()) == kept[1]

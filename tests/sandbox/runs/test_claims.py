@@ -14,10 +14,10 @@ from sandbox.results.outcome import TaskRun
 from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.prover import BoxProver
 from sandbox.runs.rejudge import JudgeAgain
-from sandbox.runs.run import Terms, run_set
+from sandbox.runs.run import Terms
 from verifiers.language.verdict import Verdict
 
-from ..builders import Hands, a_task, in_memory
+from ..builders import Hands, a_task, in_memory, run_set
 from ..claim_judge.conftest import spec_of
 
 CLAIMS = [{"id": "count", "text": "There were 2 files before."}, {"id": "word", "text": 'The word is "heliotrope".'}]
@@ -51,7 +51,7 @@ def play(task, answer, judge):
         hands.answer(answer)
 
     box, agent = in_memory(story)
-    (run,) = run_set([task], agent, box, on_left=kept.append, terms=Terms(claims=judge))
+    (run,) = run_set([task], agent, box, keep_unjudged=kept.append, terms=Terms(claims=judge))
     return run, UnjudgedResult.from_bytes(kept[-1].to_bytes())
 
 

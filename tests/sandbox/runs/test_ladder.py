@@ -10,10 +10,9 @@ import pytest
 from rotation.generation import shipped_dev_sets
 from rotation.month.sets import MCPBENCH, SETS
 from sandbox.boxes.memory_box import ToolError
-from sandbox.runs.run import run_set
 from verifiers.tree import Node
 
-from ..builders import AGENTS, Hands, in_memory
+from ..builders import AGENTS, Hands, in_memory, run_set
 
 LADDER = AGENTS / "ladder"
 RUNGS = range(6)

@@ -12,12 +12,11 @@ from sandbox.judge import WORKER
 from sandbox.judge.process import JUDGE, READER
 from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.rejudge import JudgeAgain
-from sandbox.runs.run import run_set
 from sandbox.runs.state_reader import read_by
 from sandbox.world.frozen import FrozenState
 from verifiers.language.verdict import Verdict
 
-from ..builders import Hands, a_task, an_sqlite_task, in_memory, tools
+from ..builders import Hands, a_task, an_sqlite_task, in_memory, run_set, tools
 
 
 def no_box(name):
@@ -29,7 +28,7 @@ def played(story):
     kept: list[UnjudgedResult] = []
     box, agent = in_memory(lambda made: story(Hands(made)))
     task = an_sqlite_task()[0]
-    (run,) = run_set([task], agent, box, on_left=kept.append)
+    (run,) = run_set([task], agent, box, keep_unjudged=kept.append)
     return task, UnjudgedResult.from_bytes(kept[-1].to_bytes()), run
 
 

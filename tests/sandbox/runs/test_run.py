@@ -24,7 +24,7 @@ from sandbox.results.failure import PREPARATIONS, RETRIES
 from sandbox.results.outcome import TaskRun
 from sandbox.runs import submission
 from sandbox.runs.kept_worlds import KeptWorlds
-from sandbox.runs.run import Solution, Terms, run_set
+from sandbox.runs.run import Solution, Terms
 from verifiers.language.verdict import Verdict
 
 from ..builders import (
@@ -42,6 +42,7 @@ from ..builders import (
     null,
     oracle,
     run,
+    run_set,
 )
 
 # ---- in a real box ----
@@ -147,7 +148,7 @@ def test_an_interrupted_set_leaves_nothing_behind(box, tmp_path, nothing_left):
 
     agent = an_agent(tmp_path / "ada", RIGHT)
     with pytest.raises(KeyboardInterrupt):
-        run_set([a_task(number=number) for number in range(2, 6)], agent, box, on_done=interrupt)
+        run_set([a_task(number=number) for number in range(2, 6)], agent, box, record_outcome=interrupt)
 
 
 @pytest.mark.box
@@ -320,7 +321,7 @@ def test_a_set_gives_its_results_in_the_order_of_its_tasks():
     done = []
     solutions = {task.id: SOLVED for task in tasks[::2]}
     box, agent = in_memory()
-    results = run_set(tasks, agent, box, solutions=solutions, on_done=done.append)
+    results = run_set(tasks, agent, box, solutions=solutions, record_outcome=done.append)
     assert [result.task_id for result in results] == [task.id for task in tasks]
     assert [result.passed for result in results] == [True, False, True, False, True]
     assert sorted(done, key=lambda one: one.task_id) == results
@@ -349,7 +350,11 @@ def test_a_box_that_is_lost_in_the_middle_of_a_set_is_reported_not_raised():
     box.place = lost
     reported: list[str] = []
     results = run_set(
-        [a_task()], agent, box, on_serve=reported.append, on_done=lambda run: reported.append(f"{run.task_id} is done")
+        [a_task()],
+        agent,
+        box,
+        record_serving=reported.append,
+        record_outcome=lambda run: reported.append(f"{run.task_id} is done"),
     )
     assert reported == [f"{results[0].task_id} is done"], "it was never served"
     (one,) = results
@@ -364,7 +369,7 @@ def test_a_box_that_is_lost_in_the_middle_of_a_set_is_reported_not_raised():
 def test_a_task_is_written_down_as_served_before_its_agent_is_let_go():
     order: list[str] = []
     box, agent = in_memory(lambda made: order.append("played"))
-    run_set([a_task()], agent, box, on_serve=lambda _: order.append("served"))
+    run_set([a_task()], agent, box, record_serving=lambda _: order.append("served"))
     assert order == ["served", "played"]
 
 
@@ -374,7 +379,7 @@ def test_a_task_that_may_not_be_served_ends_the_set_before_its_agent_starts():
 
     box, agent = in_memory(lambda made: Hands(made).solve())
     with pytest.raises(NotAllowed, match="served already"):
-        run_set([a_task()], agent, box, on_serve=refuse)
+        run_set([a_task()], agent, box, record_serving=refuse)
     assert not box.agents
 
 
@@ -386,6 +391,6 @@ def test_whether_a_task_is_served_again_is_not_the_sets_to_decide():
         return len(asked) < 2
 
     box, agent = in_memory(lambda made: made.die(ExitFacts(running=False, lost=True)))
-    (outcome,) = run_set([a_task()], agent, box, again=again)
+    (outcome,) = run_set([a_task()], agent, box, allow_retry=again)
     assert asked == [(outcome.task_id, "engine-lost")] * 2
     assert (outcome.verdict, outcome.attempts) == (Verdict.UNKNOWN, 2)

@@ -13,13 +13,12 @@ from sandbox.judge import JUDGING, JudgeFailed
 from sandbox.results.outcome import TaskRun
 from sandbox.results.said import SaidChoices
 from sandbox.results.unjudged import UnjudgedResult
-from sandbox.runs.run import run_set
 from sandbox.servers.registry import wire_name
 from vault.task.document import Task
 from vault.task.variant import filled
 
 from ...shipped import shipped
-from ..builders import Hands, a_task, an_agent, in_memory
+from ..builders import Hands, a_task, an_agent, in_memory, run_set
 
 FREE = {"colour": ("heliotrope", "burnt umber", "sea-green"), "tray": ("north", "south")}
 
@@ -53,7 +52,8 @@ def test_what_is_said_is_sealed_with_the_result_and_found_again_where_it_is_judg
     kept: dict[str, UnjudgedResult] = {}
     box, agent = in_memory(lambda made: (Hands(made).write("sea green"), Hands(made).answer("south, heliotrope")))
     task = a_task()
-    (run,) = run_set([task], agent, box, free={task.id: FREE}, on_left=lambda left: kept.update({left.task_id: left}))
+    keep = lambda left: kept.update({left.task_id: left})  # noqa: E731
+    (run,) = run_set([task], agent, box, free={task.id: FREE}, keep_unjudged=keep)
     assert run.said == (SaidChoices("colour", 3, (2,)), SaidChoices("tray", 2, (1,))), "heliotrope is in the goal"
     assert TaskRun.from_json(json.loads(json.dumps(run.as_json()))) == run
     (late,) = run_set([task], agent, box, free={task.id: FREE}, left=kept)
