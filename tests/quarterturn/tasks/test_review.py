@@ -78,7 +78,7 @@ def test_a_task_is_shown_with_its_evidence_and_the_questions(waiting, say):
     said = say("task", "review", ids[0], "--as", "grace", "--home", home)
     assert said.code == 0
     shown = [GOAL, "Budget     8 calls", "Gate 5     ok", *CHECKLIST.values()]
-    shown += ["Solution   direct: executed with 1 calls, passes", "1. filesystem.x {}", "State      empty"]
+    shown += ["Solution   direct: executed with 1 call, passes", "1. filesystem.x {}", "State      empty"]
     shown += ['Mutant     gone (filesystem: {"remove": "a"})', "ok: it gets false, as it has to"]
     shown += ["not (filesystem.fileExists): there is something at a", "Mutant     kept (answer: x)", "NO: it gets true"]
     assert not [part for part in shown if part not in said.out]
