@@ -70,6 +70,7 @@ def openings(say, home) -> list[str]:
 def test_waiting_tasks_are_listed_and_nothing_is_opened(waiting, say):
     home, ids = waiting
     assert sorted(say("task", "review", "--as", "grace", "--home", home, "--json").data) == sorted(ids)
+    assert "here, quarterturn task review ID --home" in say("task", "review", "--as", "grace", "--home", home).err
     assert openings(say, home) == []
 
 
