@@ -46,7 +46,7 @@ SIGNERS = 2
 class Section(BaseModel):
     """A table of the file; unknown keys are refused, and values are read-only."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 Sentence = Annotated[str, StringConstraints(max_length=300, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -141,6 +141,7 @@ class ServiceSettings(Section):
     )
     body_bytes: int = Field(default=65536, ge=1024, description="Maximum size of a request body, in bytes.")
     images: tuple[str, ...] = Field(
+        strict=False,  # TOML has lists, and no tuples
         default=("{account}/",),
         description="Allowed beginnings of image names, in whole components: a registry, components of a repository, "
         "and '/'; {account} is the caller's account. A digest is always allowed.",
@@ -189,7 +190,9 @@ class NotifySettings(Section):
 
     webhook: str = Field(default="", repr=False, description="An https URL that gets a signed POST (http on loopback).")
     webhook_secret_file: str = Field(default="", description="A file of mode 600 with the webhook's secret, `whsec_…`.")
-    mail_to: tuple[MailAddress, ...] = Field(default=(), description="Mail recipients, each as name@host.")
+    mail_to: tuple[MailAddress, ...] = Field(
+        strict=False, default=(), description="Mail recipients, each as name@host."
+    )
     mail_from: str = Field(default="", pattern=f"^({MAIL})?$", description="Mail sender, as name@host.")
     smtp_host: str = Field(default="", description="Mail server; STARTTLS is required unless it is this machine.")
     smtp_port: int = Field(default=587, ge=1, le=65535, description="Port of the mail server.")
@@ -222,7 +225,7 @@ class OidcSettings(Section):
     keys: str = Field(default="", description="JWKS URL; empty: the one of its discovery document, on its own host.")
     claim: str = Field(default="groups", description="The claim that holds the roles.")
     roles: tuple[Annotated[str, StringConstraints(pattern=r"^.+=(auditor|reviewer|runner|maintainer)$")], ...] = Field(
-        default=(), description="Roles by claim value, as VALUE=ROLE; the first match wins."
+        strict=False, default=(), description="Roles by claim value, as VALUE=ROLE; the first match wins."
     )
 
     @model_validator(mode="after")
@@ -238,7 +241,9 @@ class ApprovalSettings(Section):
     """Acts that need two maintainers, each with a key of their own (`quarterturn.approvals.approvals`)."""
 
     actions: tuple[Literal["activate", "withdraw", "export", "policy"], ...] = Field(
-        default=(), description="Acts that need two maintainers: activate, withdraw, export, policy. Empty: none."
+        strict=False,
+        default=(),
+        description="Acts that need two maintainers: activate, withdraw, export, policy. Empty: none.",
     )
     maintainers: Mapping[Maintainer, str] = Field(
         default={}, description='Keys that may sign, as NAME = "ssh-ed25519 …", in `[approvals.maintainers]`.'
@@ -268,7 +273,9 @@ class ModelSettings(Section):
 
     wire: Literal["openai", "anthropic"] = Field(description="Wire protocol of the upstream.")
     url: str = Field(description="Base URL, as in the provider's own client.")
-    models: tuple[ModelName, ...] = Field(min_length=1, max_length=32, description="Exact names of the allowed models.")
+    models: tuple[ModelName, ...] = Field(
+        strict=False, min_length=1, max_length=32, description="Exact names of the allowed models."
+    )
     tokens: int = Field(default=200_000, ge=1000, le=100_000_000, description="Maximum tokens per task.")
     requests: int = Field(default=200, ge=1, le=10_000, description="Maximum requests per task.")
 
@@ -375,13 +382,13 @@ def load(path: Path) -> Settings:
         Malformed: it is not TOML, or a key or value in it is wrong; the message names it.
     """
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # editors elsewhere put a byte order mark first
     except FileNotFoundError as error:
         raise NotFound(f"{path} is missing: make a home with `quarterturn init {home_option(path.parent)}`") from error
     except UnicodeDecodeError:
         raise Malformed(f"{path} is not TOML: it is not UTF-8") from None
     except tomllib.TOMLDecodeError as error:
-        raise Malformed(f"{path} is not TOML: {error}") from error
+        raise Malformed(f"{path} is not TOML: {error}. A text stands in quotes, and each key once") from error
     return parse(document, str(path))
 
 

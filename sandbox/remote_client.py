@@ -21,6 +21,13 @@ import httpx2
 
 from sandbox.errors import Unavailable
 
+REASONS = {
+    "ConnectError": "no connection",
+    "ReadError": "the connection broke off",
+    "RemoteProtocolError": "what answers is no HTTP, or breaks off",
+}
+"""What an error of the HTTP library means; its own text may quote the request."""
+
 
 class NoAnswer(Unavailable):
     """A remote gave no whole answer; the message says in a few words why."""
@@ -78,7 +85,7 @@ class RemoteClient:
             with self._http.stream(method, url, extensions={"trace": self._trace}, **options) as response:
                 yield response
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            why = type(error).__name__
+            why = REASONS.get(type(error).__name__, type(error).__name__)
         finally:
             timer.cancel()
             timer.join()

@@ -56,7 +56,8 @@ class Hosting:
         return Exceptions.of(self.test_allow, self.test_authority)
 
     def submission(self, submitter: str) -> Submission:
-        """Make the submission."""
+        """Make the submission; a wrong address to listen on is refused before a task is drawn for it."""
+        listening(self.listen)
         return submissions.endpoint(parse(self.url), submitter=submitter)
 
     def require_official(self, box: Box, of_set: str) -> None:

@@ -158,5 +158,6 @@ def _refuse_gaps(spec: SetSpec, filled: Mapping[str, Mapping[Stratum, list[Candi
     if gaps:
         raise Refused(
             f"too few reviewed tasks of unseen skeletons: {'; '.join(gaps)}. "
-            "Draw and review more (`quarterturn task admit`, `quarterturn task review`), then try again"
+            "Review what waits (`quarterturn task review`); if nothing does, draw more (`quarterturn task admit`). "
+            "Then try again"
         )

@@ -182,7 +182,7 @@ def read(path: Path) -> SetSpec:
         Malformed: it is no set file, its numbers do not add up, or it is another set under the name of a shipped one.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise NotFound(f"there is no set file at {path}") from None
     except IsADirectoryError:

@@ -165,7 +165,7 @@ def test_a_turn_out_of_order_is_four(refused, live):
 
 def test_a_turn_without_tasks_is_eight_and_stops_nothing(refused, home):
     refused(8, "filesystem/single-tool/easy lacks 4", "turn", "run", "--home", home)
-    refused(8, "Draw and review more", "turn", "plan", "--home", home)
+    refused(8, "Review what waits", "turn", "plan", "--home", home)
     refused(3, "has no checkpoint yet", "log", "checkpoint", "--home", home)
 
 
@@ -424,6 +424,17 @@ SLIPS = [
         f"there is no log at {VECTORS}: no checkpoint; name its folder or address, such as {VECTORS}/log",
     ),
     (["init", "--home", "NONE", "--origin", "ü.example"], 2, "ASCII"),
+    (["init", "--home", "NONE", "--month", "2926-12"], 2, "2926-12 is more than ten years away: name a month near"),
+    (
+        ["run", "--as", "me", "--endpoint", "https://a.example/", "--listen", "localhost"],
+        2,
+        "'localhost' is no address to listen on; give ADDRESS:PORT",
+    ),
+    (
+        ["access", "log", "--since", "yesterday", "--home", "h"],
+        2,
+        "--since 'yesterday' is no day: write it as 2026-12-01",
+    ),
 ]
 """Words of a command, its exit code, and a part of its sentence; names in capitals stand for files and folders."""
 

@@ -19,6 +19,12 @@ FIRST = '[benchmark]\nfirst_month = "2026-12"\n'
     ("text", "sentence"),
     [
         ("[benchmark", "is not TOML"),
+        (
+            FIRST + "[run]\nworkers = 1\nworkers = 2\n",
+            "(at line 5, column 12). A text stands in quotes, and each key once",
+        ),
+        (FIRST + "[run]\nworkers = true\n", "'run.workers' is wrong: it must be a whole number, without quotes"),
+        (FIRST + '[notify]\nsmtp_port = "587"\n', "'notify.smtp_port' is wrong: it must be a whole number"),
         ("", "'benchmark' is missing: the table [benchmark] is needed"),
         ("[benchmark]\n", "'benchmark.first_month' is missing: The first month, YYYY-MM."),
         ('[benchmark]\nfirst_month = "2026-13"\n', "'benchmark.first_month' is wrong"),
@@ -65,6 +71,11 @@ def test_a_mistake_is_named_with_its_place(text, sentence, tmp_path):
         settings.load(file)
     assert str(error.value).startswith(str(file))
     assert sentence in str(error.value)
+
+
+def test_a_byte_order_mark_and_the_line_ends_of_other_systems_are_read(tmp_path):
+    (tmp_path / "f.toml").write_bytes(b"\xef\xbb\xbf" + FIRST.replace("\n", "\r\n").encode())
+    assert settings.load(tmp_path / "f.toml").benchmark.first_month == "2026-12"
 
 
 def test_a_file_that_is_not_text_is_refused(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -30,17 +30,16 @@ def access_log(
     task: Annotated[str | None, typer.Option(help="Only entries about this task.")] = None,
     who: Annotated[str | None, typer.Option(help="Only entries of this person.")] = None,
     since: Annotated[
-        datetime | None, typer.Option(formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"], help="Only entries since then, UTC.")
+        str | None, typer.Option(help="Only entries since then: YYYY-MM-DD or YYYY-MM-DDTHH:MM, UTC.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="How many entries, the newest.")] = None,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
     """List every opening of a task or of sealed evidence, and the acts that two maintainers signed for."""
-    from datetime import UTC
-
     from quarterturn.cli.terminal.secrets import open_app
 
+    moment = _moment(since) if since is not None else None
     if verify and (task, who, since, limit) != (None, None, None, None):
         raise Malformed("--verify checks the whole log: leave --task, --who, --since and --limit out")
     out = Output(as_json=as_json)
@@ -48,10 +47,18 @@ def access_log(
         if verify:
             _verify(app, out)
             return
-        moment = since.replace(tzinfo=UTC) if since is not None else None
         with app.vault.accesses(task=task, who=who, since=moment, limit=limit) as entries:
             rendered: list[Any] = [_data(entry) if as_json else _line(entry) for entry in entries]
     out.result(rendered if as_json else [], *([] if as_json else rendered))
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        sentence = f"--since '{text}' is no day: write it as 2026-12-01, or with a time as 2026-12-01T06:30, in UTC"
+        raise Malformed(sentence) from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _verify(app: Application, out: Output) -> None:

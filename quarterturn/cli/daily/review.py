@@ -12,7 +12,7 @@ import typer
 from quarterturn.cli.terminal.colour import StatusLine
 from quarterturn.cli.terminal.options import HOME, Home, Json, Who
 from quarterturn.cli.terminal.output import Output, printable
-from quarterturn.errors import Malformed
+from quarterturn.errors import Malformed, home_option
 
 if TYPE_CHECKING:
     from quarterturn.tasks.review import TaskReviews
@@ -82,6 +82,9 @@ def task_review(
             data, lines = None, list(_in_turn(app.reviews, who, out))
         else:
             data = lines = chosen
+            if chosen and not as_json:
+                option = home_option(home)
+                out.say(f"Next: on a terminal, the same command shows each; here, quarterturn task review ID {option}")
     out.result(data, *(lines or ["nothing waits for a review"]))
 
 

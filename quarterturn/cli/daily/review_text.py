@@ -73,7 +73,8 @@ def _shortened(value: Any) -> Any:
 
 def _solution(solution: Mapping[str, Any], played: Mapping[str, Any] | None) -> Iterator[str]:
     """Give a reference solution call by call, and what it came to when it was executed."""
-    outcome = f": executed with {len(played['log'])} calls, {_passes(played['evidence'])}" if played else ""
+    calls = len(played["log"]) if played else 0
+    outcome = f": executed with {calls} call{'s'[: calls != 1]}, {_passes(played['evidence'])}" if played else ""
     yield f"Solution   {solution.get('name', '')}{outcome}"
     for number, call in enumerate(solution["calls"], 1):
         yield f"  {number:>7}. {call['tool']} {_cut(_compact(call['arguments']))}"

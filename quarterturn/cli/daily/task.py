@@ -93,6 +93,7 @@ def task_admit(who: Who, box: Box = None, home: Home = HOME, as_json: Json = Fal
 
     out = Output(as_json=as_json)
     with open_app(home) as app, locked(app.places.head.with_name("draw.lock"), 0, "drawing tasks"):
+        out.say("reading the grammars, and drawing what the next turn needs")
         wanted = app.replenishment.wanted()
         with out.progress("proving drafts", sum(wanted.values())) as advance:
             tally = app.replenishment.fill(wanted, box=app.box(box), author=who, on_done=lambda: advance(1))

@@ -12,7 +12,10 @@ from quarterturn.cli.terminal.exits import EXITS, NO
 from quarterturn.cli.terminal.extra_verbs import ATTACK
 from quarterturn.cli.terminal.options import HOME, Home, Json
 from quarterturn.cli.terminal.output import Output
-from quarterturn.errors import home_option
+from quarterturn.errors import Malformed, home_option
+
+MAX_YEARS_AHEAD = 10
+"""How far ahead a first month may lie; what is further away is a slip of the keyboard."""
 
 
 def register(app: typer.Typer) -> None:
@@ -70,7 +73,11 @@ def init(
     from rotation.calendar import Month
     from rotation.month.sets import chosen as chosen_set
 
-    first = str(Month.parse(month) if month else Month.of(wall_clock.now()))
+    now = Month.of(wall_clock.now())
+    chosen_month = Month.parse(month) if month else now
+    if chosen_month.year > now.year + MAX_YEARS_AHEAD:
+        raise Malformed(f"the first month {month} is more than ten years away: name a month near {now}")
+    first = str(chosen_month)
     spec = chosen_set(benchmark_set)
     spec.require_dev_grammars(library())
     benchmark = {"origin": origin, "set": spec.name, "first_month": first}

@@ -113,8 +113,8 @@ def test_a_home_goes_on_with_two_of_three_and_waits_with_one(say: Callable, witn
     waits = say("turn", "run", "--home", home).refuses(
         6,
         "too few witnesses have cosigned it for the quorum 'any-two'",
-        "ada does not answer (ConnectError)",
-        "cyd does not answer (ConnectError)",
+        "ada does not answer (no connection)",
+        "cyd does not answer (no connection)",
     )
     assert "bob" not in waits.sentence
     house = Application(home, None)

@@ -294,7 +294,7 @@ def test_a_service_that_does_not_answer_is_unavailable(say, monkeypatch):
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         said = say("submissions", "--to", url)
     step = "check the address, or try again later."
-    assert (said.code, said.sentence) == (6, f"quarterturn: {url} does not answer (ConnectError): {step}")
+    assert (said.code, said.sentence) == (6, f"quarterturn: {url} does not answer (no connection): {step}")
 
 
 def test_an_agent_is_named_and_every_refusal_says_why(service, client, say, monkeypatch):

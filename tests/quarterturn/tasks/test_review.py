@@ -70,6 +70,7 @@ def openings(say, home) -> list[str]:
 def test_waiting_tasks_are_listed_and_nothing_is_opened(waiting, say):
     home, ids = waiting
     assert sorted(say("task", "review", "--as", "grace", "--home", home, "--json").data) == sorted(ids)
+    assert "here, quarterturn task review ID --home" in say("task", "review", "--as", "grace", "--home", home).err
     assert openings(say, home) == []
 
 
@@ -78,7 +79,7 @@ def test_a_task_is_shown_with_its_evidence_and_the_questions(waiting, say):
     said = say("task", "review", ids[0], "--as", "grace", "--home", home)
     assert said.code == 0
     shown = [GOAL, "Budget     8 calls", "Gate 5     ok", *CHECKLIST.values()]
-    shown += ["Solution   direct: executed with 1 calls, passes", "1. filesystem.x {}", "State      empty"]
+    shown += ["Solution   direct: executed with 1 call, passes", "1. filesystem.x {}", "State      empty"]
     shown += ['Mutant     gone (filesystem: {"remove": "a"})', "ok: it gets false, as it has to"]
     shown += ["not (filesystem.fileExists): there is something at a", "Mutant     kept (answer: x)", "NO: it gets true"]
     assert not [part for part in shown if part not in said.out]
