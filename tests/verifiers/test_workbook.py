@@ -163,6 +163,7 @@ def test_a_place_has_one_name(text, place):
         ("DATE(2026,13,1)", "2027-01-01"),
         ("YEAR(DATE(2026,2,30))&MONTH(46083)&DAY(46083)", "202632"),
         ("DAYS(DATE(2026,3,1),DATE(2026,2,1))", 28),
+        ("DATE(2026,1,5)+1", "2026-01-06"),
         ("EOMONTH(DATE(2024,1,31),1)", "2024-02-29"),
         ("EDATE(DATE(2024,1,31),1)", "2024-02-29"),
         ("WEEKDAY(DATE(2026,1,5),2)", 1),
@@ -231,10 +232,10 @@ def test_a_formula_comes_to(formula, value):
 @pytest.mark.parametrize(
     "formula",
     [
-        "XLOOKUP(1,A1:A3,A1:A3,0,-1)", "B1", "SUM(A:B)", "TODAY()", "MATCH(1,A1:A3,-1)", "DATE(2026,1,5)+1",
+        "XLOOKUP(1,A1:A3,A1:A3,0,-1)", "B1", "SUM(A:B)", "TODAY()",
         'YEAR("5 May")', "A1:A3", "SUM(", "=", "1+", "Items[n]", "(" * 100 + "1" + ")" * 100,
         "SUM(A1:XFD1048576)",
-        'SUBSTITUTE(REPT("a",30000),"a",REPT("b",30000))', 'COUNTIF(A1:A3,"*a*a*a*a*a*b")', "9^9^9^9", "#REF!",
+        'SUBSTITUTE(REPT("a",30000),"a",REPT("b",30000))', 'COUNTIF(A1:A3,"*a*a*a*a*a*b")', "9^9^9^9",
     ],
 )  # fmt: skip
 def test_a_formula_that_cannot_be_calculated_counts_against_the_agent(formula):

@@ -17,7 +17,8 @@ _READ = {"sheetData", "mergeCells", "tableParts", "dimension", "sheetFormatPr"}
 _BOOK_READ = {"sheets", "definedNames", "bookViews", "workbookPr", "fileVersion"}
 _PARTS = re.compile(
     r"\[Content_Types\]\.xml|(.*/)?_rels/.*|docProps/.*|xl/(workbook|styles|sharedStrings|calcChain|theme/.*"
-    r"|(worksheets|tables)/[^/]*)(\.xml)?"
+    r"|(worksheets|tables)/[^/]*)(\.xml)?",
+    re.IGNORECASE,
 )
 _PROPERTIES = re.compile(rb"<(?:\w+:)?(title|subject|creator|keywords|Company)>([^<]*)</")
 _IGNORED = {"r", "spans", "workbookViewId", "tabSelected", "calcId", "fullCalcOnLoad", "ht"}
@@ -52,7 +53,7 @@ def list_appearance(
     for path, unpack in parts.items():
         if not _PARTS.fullmatch(path):
             yield "", f"part {path}", hashlib.sha256(unpack()).hexdigest()
-        elif path in {"docProps/core.xml", "docProps/app.xml"}:
+        elif path.lower() in {"docprops/core.xml", "docprops/app.xml"}:
             for what, value in _PROPERTIES.findall(unpack()):
                 if value not in {b"", b"openpyxl"}:
                     yield "", f"property {what.decode()}", value.decode("utf-8", "replace")
