@@ -81,7 +81,7 @@ def _of_sheet(name: str, sheet: Element, formats: list[str]) -> Iterator[tuple[s
         if text := _attributes({**row.attrib, "s": "", "height": height}):
             yield f"row {row.get('r')} of {name}", text
         for cell in row.iterfind(f"{MAIN}c[@s]"):
-            number = int(cell.attrib["s"])
+            number = int(cell.attrib["s"] or 0)
             if text := formats[number] if number < len(formats) else "":
                 yield f"format of {name}!{cell.get('r')}", text
 

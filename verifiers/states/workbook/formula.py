@@ -211,7 +211,7 @@ class _Formula:
             Unknown: nobody can say.
         """
         try:
-            if cell.array and name_of(self.place) not in {cell.array, cell.array.partition(":")[2]}:
+            if ":" in cell.array:
                 raise Unknown
             self.arrays += bool(cell.array)
             value = rounded(0 if (scalar := single(self.whole())) is None else scalar)

@@ -76,6 +76,7 @@ _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _DECLARES = re.compile(
     rb"""xmlns(?::[^\s=<>"']{1,64})?\s{0,16}=\s{0,16}(?:"[^"]{0,%d}"|'[^']{0,%d}')""" % (MAX_NAMESPACE, MAX_NAMESPACE)
 )
+_ROOT = re.compile(rb".*?<[A-Za-z_][^>]*>", re.DOTALL)
 _STRICT = re.compile(
     rb"""(xmlns(?::[^\s=<>"']{1,64})?\s{0,16}=\s{0,16}["'])(http://purl\.oclc\.org/ooxml/[A-Za-z]{1,20}/[a-z]{1,20})(?=["'])"""
 )
@@ -243,8 +244,9 @@ class _Reader:
             AN_ELEMENT * (data.count(b"<") + data.count(b"=")) + (data.count(b"\n") + data.count(b"&")) // 8
         )
         _must_have_short_namespaces(data, self.budget)
-        start = _STRICT.sub(_transitional, data[:MAX_ROOT])
-        return fromstring(start + data[MAX_ROOT:], parser=XMLParser(encoding="utf-8"))  # noqa: S314 - without a DOCTYPE there are no entities
+        root = _ROOT.match(data[:MAX_ROOT])
+        start = b"" if root is None else _STRICT.sub(_transitional, root[0])
+        return fromstring(start + data[len(root[0]) if root else 0 :], parser=XMLParser(encoding="utf-8"))  # noqa: S314 - without a DOCTYPE there are no entities
 
     def relations(self, path: str) -> dict[str, tuple[str, str]]:
         """Give what a part is related to inside of the file: id -> kind and path."""
@@ -270,6 +272,12 @@ class _Reader:
         self.sheet_parts.add(path)
         root = self.xml(path)
         cells = dict(self.cells(root))
+        for cell in [cell for cell in cells.values() if ":" in cell.array]:
+            (top, left), (bottom, right) = area_of(cell.array)
+            for row in range(top, bottom + 1):
+                for column in range(left, right + 1):  # a file may leave these out, although they have a value
+                    self.count_cell()
+                    cells.setdefault((row, column), WorkbookCell(None, cell.formula, array=cell.array))
         targets = [target for kind, target in self.relations(path).values() if kind == "table"]
         tables = tuple(map(self.table, targets))
         merged = tuple(area.attrib["ref"] for area in root.iterfind(f"{_MAIN}mergeCells/{_MAIN}mergeCell"))
@@ -286,8 +294,6 @@ class _Reader:
     def cells(self, root: Element) -> Iterator[tuple[Place, WorkbookCell]]:
         row = 0
         shared: dict[str, tuple[Place, str]] = {}
-        arrays: list[tuple[str, str]] = []
-        filled: set[Place] = set()
         for line in root.iterfind(f"{_MAIN}sheetData/{_MAIN}row"):
             self.budget.step(A_ROW + A_CELL * len(line))
             row, column = int(line.get("r") or row + 1), 0
@@ -300,20 +306,9 @@ class _Reader:
                 cell = self.cell(entry, place, shared)
                 if cell.value is not None or cell.formula is not None:
                     yield place, cell
-                    if arrays or cell.array:
-                        filled.add(place)
-                if ":" in cell.array:
-                    arrays.append((cell.array, cell.formula or ""))
-        for area, formula in arrays:  # whose other cells a file may leave out, although they have a value
-            (top, left), (bottom, right) = area_of(area)
-            for place in ((row, column) for row in range(top, bottom + 1) for column in range(left, right + 1)):
-                self.count_cell()
-                self.budget.step(A_CELL)
-                if place not in filled:
-                    filled.add(place)
-                    yield place, WorkbookCell(None, formula, array=area)
 
     def count_cell(self) -> None:
+        self.budget.step()
         self.cells_left -= 1
         if self.cells_left < 0:
             raise CorruptWorkbook(f"the workbook has more than {MAX_CELLS} cells")
