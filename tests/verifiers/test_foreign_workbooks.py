@@ -9,7 +9,7 @@ import pytest
 from verifiers.errors import CorruptState
 from verifiers.states.workbook.book import UNCLEAR
 from verifiers.states.workbook.formula import Calculator
-from verifiers.states.workbook.model import moved
+from verifiers.states.workbook.model import SharedFormula
 from verifiers.states.workbook.reader import read_workbook
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -157,4 +157,4 @@ def test_two_parts_of_one_name_are_refused():
     ],
 )
 def test_a_shared_formula_moves_what_has_no_dollar(formula, there):
-    assert moved(formula, 2, 1) == there
+    assert SharedFormula(formula, (1, 1)).at((3, 2)) == there

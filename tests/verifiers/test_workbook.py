@@ -153,6 +153,7 @@ def test_a_place_has_one_name(text, place):
         ('TRIM("  a  b ")', "a b"),
         ('MID("abcd",2,2)', "bc"),
         ("SUM(A:A)", 7.5),
+        ("SUBTOTAL(109,A:A)", 7.5),
         ("SUM($A:$A,3:3)", 7.5),
         ('COUNTIF(A:A,"x")', 1),
         ('COUNTIF(A:A,"<>x")', 1048575),
@@ -234,7 +235,7 @@ def test_a_formula_comes_to(formula, value):
     [
         "XLOOKUP(1,A1:A3,A1:A3,0,-1)", "B1", "SUM(A:B)", "TODAY()",
         'YEAR("5 May")', "A1:A3", "SUM(", "=", "1+", "Items[n]", "(" * 100 + "1" + ")" * 100,
-        "SUM(A1:XFD1048576)",
+        "SUM(A1:XFD1048576)", "SUBTOTAL(9,B1:B2)",
         'SUBSTITUTE(REPT("a",30000),"a",REPT("b",30000))', 'COUNTIF(A1:A3,"*a*a*a*a*a*b")', "9^9^9^9",
     ],
 )  # fmt: skip

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 from verifiers.budget import ReadingBudget
@@ -69,6 +70,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 
+_NESTED = re.compile(r"(SUBTOTAL|AGGREGATE)\(", re.IGNORECASE)
 _WHOLE = re.compile(
     r"\$?(?P<first>[A-Za-z]{1,3}):\$?(?P<last>[A-Za-z]{1,3})|\$?(?P<top>[1-9]\d{0,6}):\$?(?P<bottom>[1-9]\d{0,6})"
 )
@@ -84,7 +86,10 @@ _LAZY = {"CHOOSE", "COUNT", "COUNTA", "IF", "IFERROR", "IFNA", "IFS", "SWITCH", 
 """Functions that may be given an error and not be one."""
 _OF_ARRAYS = {"SUMPRODUCT"}
 """Functions that calculate with whole areas where an operator stands between them."""
-CALCULATED = frozenset({*FUNCTIONS, *_LAZY})
+_SUBTOTALS = ("AVERAGE", "COUNT", "COUNTA", "MAX", "MIN", "PRODUCT", "STDEV", "STDEVP", "SUM", "VAR", "VARP")
+SUBTOTAL_WITHOUT_HIDDEN = 100
+"""What is added to the number of a function of SUBTOTAL that leaves out hidden rows."""
+CALCULATED = frozenset({*FUNCTIONS, *_LAZY, "SUBTOTAL"})
 
 
 class Calculator:
@@ -179,7 +184,7 @@ class Calculator:
         height, width = bottom - top + 1, right - left + 1
         if (match := _WHOLE.fullmatch(text)) is not None:
             height, width = (ROWS, width) if match["first"] else (height, COLUMNS)
-        return CellRange(values, top, left, height, width)
+        return CellRange(values, sheet, (top, left), (height, width))
 
     def within_use(self, text: str) -> str:
         """Turn `B:C` into `B1:C9`, and `2:3` into `A2:F3`, where no sheet has a cell behind row 9 or column F."""
@@ -189,6 +194,20 @@ class Calculator:
         if match["first"]:
             return f"{match['first']}1:{match['last']}{self.used[0]}"
         return f"A{match['top']}:{name_of((int(match['bottom']), self.used[1]))}"
+
+    @cached_property
+    def subtotals(self) -> list[tuple[str, Place]]:
+        """List sheet and place of each subtotal."""
+        cells = [(sheet.name, *item) for sheet in self.workbook.sheets for item in sheet.cells.items()]
+        self.step(len(cells) + sum(len(cell.formula or "") for _, _, cell in cells) // 4)
+        return [(sheet, place) for sheet, place, cell in cells if _NESTED.search(cell.formula or "")]
+
+    def may_leave_out(self, area: Operand) -> bool:
+        """Say whether SUBTOTAL may have to leave out cells of an area: in hidden rows, or other subtotals."""
+        self.step(1 + len(self.subtotals))
+        if not isinstance(area, CellRange) or self.sheets[area.sheet].hides_rows:
+            return True
+        return any(sheet == area.sheet and area.has(place) for sheet, place in self.subtotals)
 
     def sheet_named(self, name: str) -> str:
         """Give the name of a sheet as it is spelt; one that is not there stays as it is."""
@@ -343,7 +362,7 @@ class _Formula:
         return value
 
     def call(self, name: str) -> Operand:
-        if name not in FUNCTIONS and name not in _LAZY:
+        if name not in CALCULATED:
             raise Unknown
         given: list[Operand | CellError] = []
         self.arrays += name in _OF_ARRAYS
@@ -385,6 +404,8 @@ class _Formula:
         for argument in given:
             if isinstance(argument, CellError):
                 raise argument
+        if name == "SUBTOTAL" and given:
+            name, given = self.subtotal(*given)
         if name in {"COLUMN", "ROW"} and not given:
             return self.place[name == "COLUMN"]
         if self.book.workbook.early and name in OF_DATES:
@@ -398,6 +419,17 @@ class _Formula:
             raise Unknown from None
         except (ZeroDivisionError, statistics.StatisticsError):
             raise CellError("#DIV/0!") from None
+
+    def subtotal(self, kind: Operand, *areas: Operand) -> tuple[str, list[Operand]]:
+        """Return the function that SUBTOTAL stands for, and the areas, where it is the same.
+
+        Raises:
+            Unknown: it has to leave out hidden rows, or other subtotals.
+        """
+        number = int(as_number(kind)) % SUBTOTAL_WITHOUT_HIDDEN
+        if not 0 < number <= len(_SUBTOTALS) or any(self.book.may_leave_out(area) for area in areas):
+            raise Unknown
+        return _SUBTOTALS[number - 1], list(areas)
 
 
 def _decided(name: str, given: list[Any]) -> tuple[str, list[Any]]:

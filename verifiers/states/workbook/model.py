@@ -21,7 +21,7 @@ Place: TypeAlias = tuple[int, int]
 ROWS, COLUMNS = 1_048_576, 16_384
 
 _REFERENCES = re.compile(
-    r"""(?P<kept>"[^"]*"|'[^']*'|\[[^\]]*\])|(?<![\w.$\\])"""
+    r"""(?P<kept>"[^"]*"|'[^']*'|\[[^][]*\])|(?<![\w.$\\])"""
     r"(?:\$?[A-Za-z]{1,3}\$?[1-9]\d{0,6}|\$?[A-Za-z]{1,3}:\$?[A-Za-z]{1,3}|\$?[1-9]\d{0,6}:\$?[1-9]\d{0,6})(?![\w.(!\\])"
 )
 _PLACE = re.compile(r"\$?([A-Za-z]{1,3})\$?([1-9][0-9]{0,6})")
@@ -88,6 +88,7 @@ class Sheet:
     hidden: bool = False
     tables: tuple[WorkbookTable, ...] = ()
     merged: tuple[str, ...] = ()
+    hides_rows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,31 +133,49 @@ def name_of(place: Place) -> str:
     return f"{letters}{row}"
 
 
-def moved(formula: str, rows: int, columns: int) -> str:
-    """Return a formula as it stands so many rows and columns further on: what has no `$` moves with it."""
+class SharedFormula:
+    """A formula that cells share; it is taken apart once, because there may be thousands of them.
 
-    def shifted(match: re.Match[str]) -> str:
-        if match["kept"] is not None:
-            return match[0]
-        try:
-            return ":".join(_shifted(part, rows, columns) for part in match[0].split(":"))
-        except ValueError:
-            return "#REF!"
+    Attributes:
+        text: the formula as its first cell has it.
+        cost: the steps of writing it down for another cell.
+    """
 
-    return _REFERENCES.sub(shifted, formula)
+    def __init__(self, text: str, place: Place) -> None:
+        self.text, self._place = text, place
+        self._parts: list[str | tuple[str, int, str, int]] = []
+        at = 0
+        for match in _REFERENCES.finditer(text):
+            if match["kept"] is None:
+                self._parts.append(text[at : match.start()])
+                for number, side in enumerate(match[0].split(":")):
+                    self._parts += [":"] * number
+                    self._parts.append(_sides(side))
+                at = match.end()
+        self._parts.append(text[at:])
+        self.cost = 1 + len(text) // 8 + 4 * len(self._parts)
+
+    def at(self, place: Place) -> str:
+        """Return the formula of another cell: what has no `$` moves with it."""
+        rows, columns = place[0] - self._place[0], place[1] - self._place[1]
+        return "".join(part if isinstance(part, str) else _moved(part, rows, columns) for part in self._parts)
 
 
-def _shifted(reference: str, rows: int, columns: int) -> str:
+def _sides(reference: str) -> tuple[str, int, str, int]:
+    """Take `$A1`, `A` or `1` apart: what stands before the column, its number or 0, and the same of the row."""
     match = re.fullmatch(r"(\$?)([A-Za-z]*)(\$?)(\d*)", reference)
-    if match is None:
-        raise ValueError(reference)
-    _, column = place_of(f"{match[2] or 'A'}1")
-    column += 0 if match[1] or not match[2] else columns
-    row = int(match[4] or 1) + (0 if match[3] or not match[4] or (match[1] and not match[2]) else rows)
-    if not (0 < row <= ROWS and 0 < column <= COLUMNS):
-        raise ValueError(reference)
-    letters = name_of((1, column))[:-1] if match[2] else ""
-    return f"{match[1]}{letters}{match[3]}{row if match[4] else ''}"
+    if match is None or not match[2]:
+        return "", 0, reference[: reference.startswith("$")], int(reference.removeprefix("$"))
+    return match[1], place_of(f"{match[2]}1")[1], match[3], int(match[4] or 0)
+
+
+def _moved(reference: tuple[str, int, str, int], rows: int, columns: int) -> str:
+    before, column, between, row = reference
+    column += columns if column and not before else 0
+    row += rows if row and not between else 0
+    if not ((reference[1] == 0 or 0 < column <= COLUMNS) and (reference[3] == 0 or 0 < row <= ROWS)):
+        return "#REF!"
+    return f"{before}{name_of((1, column))[:-1] if column else ''}{between}{row or ''}"
 
 
 def area_of(text: str) -> tuple[Place, Place]:

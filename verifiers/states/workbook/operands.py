@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn, TypeAlias
 
 from verifiers.predicates import values
-from verifiers.states.workbook.model import FIRST_DAY, LAST_DAY, DateText, Value
+from verifiers.states.workbook.model import FIRST_DAY, LAST_DAY, DateText, Place, Value
 
 Area: TypeAlias = list[list[Value]]
 Operand: TypeAlias = "Value | Area"
@@ -40,13 +40,20 @@ class CellRange(list[list[Value]]):
     """The values of an area of cells; of whole columns or rows the used part.
 
     Attributes:
+        sheet: its sheet.
         top, left: its first row and column.
         height, width: how many there are.
     """
 
-    def __init__(self, values: Area, top: int, left: int, height: int, width: int) -> None:
+    def __init__(self, values: Area, sheet: str, first: Place, size: tuple[int, int]) -> None:
         super().__init__(values)
-        self.top, self.left, self.height, self.width = top, left, height, width
+        self.sheet = sheet
+        self.top, self.left = first
+        self.height, self.width = size
+
+    def has(self, place: Place) -> bool:
+        """Say whether a cell lies in it."""
+        return 0 <= place[0] - self.top < self.height and 0 <= place[1] - self.left < self.width
 
     @property
     def beyond(self) -> int:

@@ -40,13 +40,13 @@ from verifiers.states.workbook.model import (
     ROWS,
     DateText,
     Place,
+    SharedFormula,
     Sheet,
     Value,
     Workbook,
     WorkbookCell,
     WorkbookTable,
     area_of,
-    moved,
     place_of,
 )
 from verifiers.states.workbook.operands import MAX_TEXT
@@ -64,6 +64,7 @@ MAX_ROOT = 8192  # bytes in which a part's first element declares its namespaces
 MAX_NAMESPACE = 256  # bytes of a namespace's name, which is copied into the name of each element
 AN_ELEMENT, A_ROW, A_CELL = 2, 2, 4  # steps
 A_FILE = 60  # steps
+A_FORMULA = 8  # times what it costs to write a shared formula down is what it costs to take it apart
 PIECES = 8
 """Pieces of a text for a step: the parser hands over each line and each entity on its own."""
 
@@ -282,7 +283,8 @@ class _Reader:
         tables = tuple(map(self.table, targets))
         merged = tuple(area.attrib["ref"] for area in root.iterfind(f"{_MAIN}mergeCells/{_MAIN}mergeCell"))
         hidden = (entry.get("state") or "visible") != "visible"
-        return Sheet(entry.attrib["name"], cells, hidden, tables, merged)
+        hides_rows = any(row.get("hidden") in {"1", "true"} for row in root.iterfind(f"{_MAIN}sheetData/{_MAIN}row"))
+        return Sheet(entry.attrib["name"], cells, hidden, tables, merged, hides_rows)
 
     def table(self, path: str) -> WorkbookTable:
         self.budget.step(A_FILE)
@@ -293,7 +295,7 @@ class _Reader:
 
     def cells(self, root: Element) -> Iterator[tuple[Place, WorkbookCell]]:
         row = 0
-        shared: dict[str, tuple[Place, str]] = {}
+        shared: dict[str, SharedFormula] = {}
         for line in root.iterfind(f"{_MAIN}sheetData/{_MAIN}row"):
             self.budget.step(A_ROW + A_CELL * len(line))
             row, column = int(line.get("r") or row + 1), 0
@@ -313,7 +315,7 @@ class _Reader:
         if self.cells_left < 0:
             raise CorruptWorkbook(f"the workbook has more than {MAX_CELLS} cells")
 
-    def cell(self, entry: Element, place: Place, shared: dict[str, tuple[Place, str]]) -> WorkbookCell:
+    def cell(self, entry: Element, place: Place, shared: dict[str, SharedFormula]) -> WorkbookCell:
         formula = entry.find(f"{_MAIN}f")
         value, text = self.value(entry), None if formula is None else (formula.text or "").strip()
         if formula is not None and formula.get("t") == "shared":
@@ -325,16 +327,17 @@ class _Reader:
         array = "" if formula is None or formula.get("t") not in {"array", "dataTable"} else formula.get("ref", "")
         return WorkbookCell(value, text, is_date=self.is_date(entry), array=array)
 
-    def shared_formula(self, formula: Element, text: str, place: Place, shared: dict[str, tuple[Place, str]]) -> str:
+    def shared_formula(self, formula: Element, text: str, place: Place, shared: dict[str, SharedFormula]) -> str:
         """Return the formula of a cell that shares that of another one, moved to where it stands."""
         number = formula.attrib["si"]
         if text:
-            shared[number] = place, text
+            shared[number] = SharedFormula(text[:MAX_FORMULA], place)
+            self.budget.step(A_FORMULA * shared[number].cost)
             return text
-        (row, column), first = shared[number]
-        self.budget.step(1 + len(first) // 4)
-        self.budget.keep(len(first))
-        return moved(first, place[0] - row, place[1] - column)
+        first = shared[number]
+        self.budget.step(first.cost)
+        self.budget.keep(len(first.text))
+        return first.at(place)
 
     def is_date(self, entry: Element) -> bool:
         return int(entry.get("s") or 0) in self.dates
