@@ -54,7 +54,7 @@ OF_PARTS = ("MID(B1,{},{})", "LEFT(B6,{})", "RIGHT(B6,{})", 'REPLACE(B1,{},{},"_
             "FIND(\"-\",B6,{})", "PERCENTILE(A1:A6,{})", "QUARTILE(E1:E6,{})",
             "RANK({},E1:E6)", "VLOOKUP({},E1:F6,2)", "MATCH({},E1:E6)", "LOOKUP({},E1:E6,F1:F6)")  # fmt: skip
 FORMATS = ("0", "0.00", "#,##0", "#,##0.00", "0%", "0.0%", "yyyy-mm-dd", "dd/mm/yyyy", "mmm d, yyyy", "dddd", "mm",
-           "hh:mm", "000", "#.##", "$#,##0.00", "0.00E+00", "h:mm AM/PM", "mmmm", "yy", "ddd", "@", '0.0" kg"')  # fmt: skip
+           "hh:mm", "000", "#.##", "$#,##0.00", "h:mm AM/PM", "mmmm", "yy", "ddd", "@", '0.0" kg"')  # fmt: skip
 BY_HAND = """
 -2^2|2^3^2|(1+2)*3%|0.1+0.2|1-0.9-0.1|1/3|"3"+1|"x"+1|1/0|A1&A4|A2&""|1E3&""|TRUE&""|0.1&""|1/3&""|123456789012&""
 1E20&""|0.00001&""|"Te"="tE"|"a"<"B"|1<"a"|"a"<TRUE|A4=0|A4=""|A4=FALSE|B4=""|1=TRUE|A1=A1:A1|D1=46027|D1>D2|D1+1|D2-D1
@@ -92,7 +92,7 @@ NPER(0.01,-100,1000)|SUBTOTAL(109,A1:A6)|CEILING(2.5)|FLOOR(2.5)|CEILING.MATH(-2
 LN(0)|SQRT(-1)|0^0|MOD(5.5,2)|MOD(-1,3)|MOD(1,0)|INT(-1.5)|PI()|SUM(1,"x")|SUM("3",2)|MAX(B1:B3)|MIN(C1:C3)|AVERAGE(C1:C5)|AVERAGE(B1:B3)|COUNT("3",TRUE,B5)
 COUNT(1/0,2)|COUNTA(1/0,2,"")|SUM(C1:C6)|AVERAGEA(A1:A6)|MAXA(C1:C3)|SUM(A1:A3 A2:A5)|SUM((A1,A2))|SUM(A1:A6)-SUM(E1:E6)|IF(A1:A1=3,"yes")|IF(B4="","empty","full")
 IF(AND(A1>2,F1="a"),B1,"no")|IF(OR(A1>5,A2>4),"x",)|IF(A1>2,,5)|IFERROR(VLOOKUP("q",F1:G6,2,FALSE),"none")|ROUND(AVERAGE(E1:E6),2)|ROUND(A1/A6,3)*100&"%"
-TRUE+TRUE|TRUE()|NOT(FALSE())|-A3|--"5"|+"x"|-B1|-TRUE|10%|50%*A1|2^-1|2^0.5|-8^(1/3)|1E308*10|5=5.0|"5"=5|""=0|A1<>A2|1<2<3|"a"&1+2|A1*-1|2--2|A1%%
+TEXT(0,"#,##0")|TEXT(1234567.5,"#,##0.#")|TEXT(-1234.5,"$#,##0")|TEXT(0.004,"0.00")|TEXT(-0.004,"0.00")|TEXT(0.5,"#.0")|TRUE+TRUE|TRUE()|NOT(FALSE())|-A3|--"5"|+"x"|-B1|-TRUE|10%|50%*A1|2^-1|2^0.5|-8^(1/3)|1E308*10|5=5.0|"5"=5|""=0|A1<>A2|1<2<3|"a"&1+2|A1*-1|2--2|A1%%
 """.replace("\n", "|").strip("|").split("|")  # fmt: skip
 
 
@@ -123,7 +123,7 @@ NOT_CALCULATED = {
     "patterns in a search": r'SEARCH\("[^"]*[?*]',
     "roots of negative numbers": r"^-0\.3\^0\.1$|^-8\^",
     "rows and columns that would fill several cells": r"^INDEX\(A1:E6,(0,3|3,0)\)$|^INDEX\(E1:E6,0\)$",
-    "numbers that are shown in one of two ways": r"0\.00001&",
+    "numbers that are shown in one of two ways": r'0\.00001&|TEXT\(-0\.004,"0\.00"',
     "letters with capitals of several letters": "ß",
     "areas of different sizes": r"SUMIF\(F1:F6,\"a\",E1\)$",
     "a unit of DATEDIF that Excel warns of": r'"yd"',

@@ -18,6 +18,7 @@ from verifiers.budget import A_STEP
 from verifiers.states.workbook.model import LAST_DAY, DateText, Value
 from verifiers.states.workbook.number_formats import formatted
 from verifiers.states.workbook.operands import (
+    MAX_EXACT,
     MAX_TEXT,
     OPERATORS,
     Area,
@@ -145,6 +146,8 @@ def _added_up(area: Operand, criterion: Operand, of: Operand) -> Area:
 
 def _to_digits(rounding: str) -> Callable[..., float]:
     def rounded(value: Operand, digits: Operand = 0) -> float:
+        if abs(as_number(value)) >= MAX_EXACT:  # which has no digits to round
+            raise Unknown
         step = Decimal(1).scaleb(-int(as_number(digits)))
         return float((Decimal(repr(as_number(value))) / step).quantize(Decimal(1), rounding) * step)
 

@@ -7,32 +7,22 @@ import re
 from decimal import ROUND_HALF_UP, Decimal
 
 from verifiers.states.workbook.model import LAST_DAY
-from verifiers.states.workbook.operands import Operand, Unknown, as_number, as_text, is_number, single
+from verifiers.states.workbook.operands import MAX_EXACT, Operand, Unknown, as_number, as_text, is_number, single
 
 MAX_FORMAT = 60  # characters
 FIRST_DAY = 61
 """1 March 1900: before it spreadsheets have a day that there was not."""
 NOON, HALVES = 12, "am/pm"
 _DIGITS = re.compile(
-    r"""(?P<before>(?:"[^"]*"|\\.|[$€£ (+-])*)(?P<whole>[#0,]*[#0])?(?:\.(?P<part>0*\#*))?(?P<power>E\+0+)?"""
+    r"""(?P<before>(?:"[^"]*"|\\.|[$€£ (+-])*)(?P<whole>[#0,]*[#0])?(?:(?P<point>\.)(?P<part>0*\#*))?"""
     r"""(?P<percent>%?)(?P<after>(?:"[^"]*"|\\.|[€£ )-])*)"""
 )
 _LITERAL = re.compile(r'"([^"]*)"|\\(.)')
 _UNIT = re.compile(r'yyyy|yy|mmmm?|mm?|dddd?|dd?|hh?|ss?|AM/PM|"[^"]*"|\\.|[-/:,. ]', re.IGNORECASE)
-_MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November"),
     "December",
-]
+)
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
@@ -57,24 +47,19 @@ def formatted(value: Operand, code: str) -> str:
 def _number_text(number: float, pattern: re.Match[str]) -> str:
     whole, part = pattern["whole"] or "#", pattern["part"] or ""
     value = abs(Decimal(repr(number))) * (100 if pattern["percent"] else 1)
-    power = pattern["power"] or ""
-    if power and "," in whole:
+    if value >= MAX_EXACT:
         raise Unknown
-    exponent = value.adjusted() if power and value else 0
-    if power:
-        value = value.scaleb(-exponent)
-    digits = str(value.quantize(Decimal(1).scaleb(-len(part)), ROUND_HALF_UP))
-    before, _, after = digits.partition(".")
-    least = whole.count("0")
-    before = before.lstrip("0").rjust(least, "0")
-    if "," in whole:
-        before = f"{int(before or 0):,}" if len(before) <= MAX_FORMAT and (before or least) else before
+    rounded = value.quantize(Decimal(1).scaleb(-len(part)), ROUND_HALF_UP)
+    if number < 0 and not rounded:  # which some show with a sign
+        raise Unknown
+    before, _, after = str(rounded).partition(".")
+    before = before.lstrip("0").rjust(whole.count("0"), "0")
+    if "," in whole and before:
+        before = f"{int(before):,}"
     after = after[: part.count("0")] + after[part.count("0") :].rstrip("0")
-    point = "." if "." in pattern[0] else ""
-    power = f"E{'-' if exponent < 0 else '+'}{abs(exponent):0{len(power) - 2}d}" if power else ""
     sign = "-" if number < 0 else ""
     start, end = (_LITERAL.sub(r"\1\2", pattern[side]) for side in ("before", "after"))
-    return f"{sign}{start}{before}{point}{after}{power}{pattern['percent']}{end}"
+    return f"{sign}{start}{before}{pattern['point'] or ''}{after}{pattern['percent']}{end}"
 
 
 def _date_text(number: float, code: str) -> str:
