@@ -92,7 +92,7 @@ NPER(0.01,-100,1000)|SUBTOTAL(109,A1:A6)|CEILING(2.5)|FLOOR(2.5)|CEILING.MATH(-2
 LN(0)|SQRT(-1)|0^0|MOD(5.5,2)|MOD(-1,3)|MOD(1,0)|INT(-1.5)|PI()|SUM(1,"x")|SUM("3",2)|MAX(B1:B3)|MIN(C1:C3)|AVERAGE(C1:C5)|AVERAGE(B1:B3)|COUNT("3",TRUE,B5)
 COUNT(1/0,2)|COUNTA(1/0,2,"")|SUM(C1:C6)|AVERAGEA(A1:A6)|MAXA(C1:C3)|SUM(A1:A3 A2:A5)|SUM((A1,A2))|SUM(A1:A6)-SUM(E1:E6)|IF(A1:A1=3,"yes")|IF(B4="","empty","full")
 IF(AND(A1>2,F1="a"),B1,"no")|IF(OR(A1>5,A2>4),"x",)|IF(A1>2,,5)|IFERROR(VLOOKUP("q",F1:G6,2,FALSE),"none")|ROUND(AVERAGE(E1:E6),2)|ROUND(A1/A6,3)*100&"%"
-TEXT(0,"#,##0")|TEXT(1234567.5,"#,##0.#")|TEXT(-1234.5,"$#,##0")|TEXT(0.004,"0.00")|TEXT(-0.004,"0.00")|TEXT(0.5,"#.0")|TRUE+TRUE|TRUE()|NOT(FALSE())|-A3|--"5"|+"x"|-B1|-TRUE|10%|50%*A1|2^-1|2^0.5|-8^(1/3)|1E308*10|5=5.0|"5"=5|""=0|A1<>A2|1<2<3|"a"&1+2|A1*-1|2--2|A1%%
+TEXT(0,"#,##0")|TEXT(1234567.5,"#,##0.#")|TEXT(-1234.5,"$#,##0")|TEXT(0.004,"0.00")|TEXT(-0.004,"0.00")|TEXT(0.5,"#.0")|TEXT(B5,"0.0")|TEXT("x","0")|COUNTIF(B1:B6,"12")|COUNTIF(B1:B6,"<>12")|COUNTIF(B1:B6,12)|MATCH("*",A1:C1,0)|COUNTIF(A1:A6,"*")|TRUE+TRUE|TRUE()|NOT(FALSE())|-A3|--"5"|+"x"|-B1|-TRUE|10%|50%*A1|2^-1|2^0.5|-8^(1/3)|1E308*10|5=5.0|"5"=5|""=0|A1<>A2|1<2<3|"a"&1+2|A1*-1|2--2|A1%%
 """.replace("\n", "|").strip("|").split("|")  # fmt: skip
 
 
@@ -107,6 +107,8 @@ DIFFERENT = {
     "Excel: the code of no letter is an error": 'CODE(A4)|CODE("")',
     "Excel: a year of two digits is in the 20th century": "DATE(26,1,1)",
     "Excel: whole hours, minutes and seconds": "TIME(10,2.9,1)",
+    "Excel: a text is equal to the number that it stands for": "COUNTIF(B1:B6,12)",
+    "Excel: patterns fit texts alone": 'MATCH("*",A1:C1,0)|COUNTIF(A1:A6,"*")',
     "Excel: #NUM!": "0^0",
     "Excel: an empty text is found at the start": 'FIND("",B1)',
     "Excel: an exponent of two digits": '1E20&""',

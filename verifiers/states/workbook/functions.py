@@ -47,6 +47,7 @@ _BY_LETTER = {
     *("SUMIF", "SUMIFS", "UPPER", "VLOOKUP", "EXACT", "FIND", "HLOOKUP", "PROPER", "SEARCH", "SUBSTITUTE", "TEXTJOIN"),
     *("XLOOKUP", "LOOKUP", "TEXT", "VALUE", "CLEAN", "REPLACE", "CODE"),
 }
+_NUMBERS_BEGIN = frozenset("0123456789+-.")
 _SEARCHES = {"FIND", "SEARCH", "SUBSTITUTE"}
 EPOCH = datetime.date(1899, 12, 30)
 """Day 0 of a workbook's dates."""
@@ -92,11 +93,25 @@ def _criterion(criterion: Operand) -> Callable[[Value], bool]:
         return lambda value: (value is None or (value == "" and not sign)) == (sign != "<>") and sign in {"", "=", "<>"}
     with suppress(CellError):
         number = as_number(rest)
-        return lambda value: apply(value, number) if is_number(value) else sign == "<>"
+        if sign in {"", "=", "<>"}:
+            return lambda value: (
+                ((as_number(value) if is_number(value) else _number_of(value)) == number) == (sign != "<>")
+            )
+        return lambda value: is_number(value) and apply(value, number)
     if is_error(rest) or sign not in {"", "=", "<>"}:
         raise Unknown
     shape = _pattern(rest)
     return lambda value: (isinstance(value, str) and not is_number(value) and shape.matches(value)) == (sign != "<>")
+
+
+def _number_of(value: Value) -> float | None:
+    """Return a number, or that of a text which stands for one: to a criterion they are equal."""
+    if is_number(value):
+        return float(as_number(value))
+    if isinstance(value, str) and value[:1] in _NUMBERS_BEGIN:
+        with suppress(CellError, Unknown):
+            return float(as_number(value))
+    return None
 
 
 def _pattern(text: str) -> Wildcard:

@@ -7,7 +7,7 @@ import re
 from decimal import ROUND_HALF_UP, Decimal
 
 from verifiers.states.workbook.model import LAST_DAY
-from verifiers.states.workbook.operands import MAX_EXACT, Operand, Unknown, as_number, as_text, is_number, single
+from verifiers.states.workbook.operands import MAX_EXACT, CellError, Operand, Unknown, as_number, as_text, single
 
 MAX_FORMAT = 60  # characters
 FIRST_DAY = 61
@@ -36,9 +36,12 @@ def formatted(value: Operand, code: str) -> str:
     scalar = single(value)
     if isinstance(scalar, bool) or len(code) > MAX_FORMAT:
         raise Unknown
-    if code in {"@", "General"} or (isinstance(scalar, str) and not is_number(scalar)):
+    if code in {"@", "General"}:
         return as_text(scalar)
-    number = float(as_number(scalar))
+    try:
+        number = float(as_number(scalar))
+    except CellError:
+        return as_text(scalar)
     if (match := _DIGITS.fullmatch(code)) and (match["whole"] or match["part"]):
         return _number_text(number, match)
     return _date_text(number, code)
