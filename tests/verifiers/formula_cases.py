@@ -135,7 +135,7 @@ NOT_CALCULATED = {
 """What has no value here although a spreadsheet has one: a pattern of its formulas."""
 
 
-def _applied(shape: str, *arguments: object) -> str:
+def _write_call(shape: str, *arguments: object) -> str:
     if "{}" in shape:
         return shape.format(*arguments[: shape.count("{}")])
     return f"{shape}{arguments[0]}" if shape in {"-", "+"} else f"{shape}({','.join(map(str, arguments))})"
@@ -143,11 +143,11 @@ def _applied(shape: str, *arguments: object) -> str:
 
 def formulas() -> list[str]:
     """List the formulas, each once."""
-    listed = [_applied(shape, value) for shape in (*OF_A_NUMBER, *OF_A_TEXT, *OF_ANYTHING) for value in SCALARS]
-    listed += [_applied(shape, area) for shape in OF_AREAS for area in AREAS]
-    listed += [_applied(shape, criterion) for shape in BY_CRITERION for criterion in CRITERIA]
-    listed += [_applied(shape, *pair) for shape in OF_PAIRS for pair in PAIRS]
-    listed += [_applied(shape, *pair) for shape in OF_PARTS for pair in PARTS]
+    listed = [_write_call(shape, value) for shape in (*OF_A_NUMBER, *OF_A_TEXT, *OF_ANYTHING) for value in SCALARS]
+    listed += [_write_call(shape, area) for shape in OF_AREAS for area in AREAS]
+    listed += [_write_call(shape, criterion) for shape in BY_CRITERION for criterion in CRITERIA]
+    listed += [_write_call(shape, *pair) for shape in OF_PAIRS for pair in PAIRS]
+    listed += [_write_call(shape, *pair) for shape in OF_PARTS for pair in PARTS]
     quoted = [code.replace('"', '""') for code in FORMATS]
     listed += [f'TEXT({value},"{code}")' for code in quoted for value in ("A2", "1234.567", "D6", "-0.5")]
     return list(dict.fromkeys([*listed, *BY_HAND]))

@@ -20,7 +20,7 @@ DATES = '<numFmts><numFmt numFmtId="170" formatCode="[$-409]d\\-mmm;@"/></numFmt
 DATES += '<xf numFmtId="170"/><xf numFmtId="44"/></cellXfs>'
 
 
-def saved(rows, strings="", *, names="", settings="", places=None, spaces=(MAIN, LINKS), prefix=""):
+def write_file(rows, strings="", *, names="", settings="", places=None, spaces=(MAIN, LINKS), prefix=""):
     """Return a file with one sheet; `places` are the paths of its parts and what the relations call them."""
     main, links = spaces
     called = {
@@ -59,7 +59,7 @@ def saved(rows, strings="", *, names="", settings="", places=None, spaces=(MAIN,
 
 RICH = '<si><r><rPr><b/></rPr><t xml:space="preserve">two </t></r><r><t>runs</t></r></si>'
 RICH += "<si><t>東京</t><rPh sb='0' eb='2'><t>トウキョウ</t></rPh><phoneticPr fontId='1'/></si>"
-EXCEL = saved(
+EXCEL = write_file(
     '<row r="1" spans="1:3"><c r="A1" t="s"><v>0</v></c><c r="B1" t="s"><v>1</v></c><c r="C1" s="1"><v>46027</v></c></row>'
     '<row r="2"><c r="A2"><v>2</v></c><c r="B2"><f t="shared" ref="B2:B4" si="0">A2*A$2+SUM($A$2:A2)</f></c></row>'
     '<row r="3"><c r="A3"><v>3</v></c><c r="B3"><f t="shared" si="0"/></c><c r="C3" s="3"><v>1.5</v></c></row>'
@@ -67,31 +67,31 @@ EXCEL = saved(
     '<row r="5"><c r="A5" cm="1"><f t="array" ref="A5">SUM(A2:A4*A2:A4)</f></c><c r="B5" s="2"><f>C1+1</f></c></row>',
     RICH,
 )
-GOOGLE = saved(
+GOOGLE = write_file(
     '<row r="1"><c r="A1" s="0" t="s"><v>0</v></c><c r="B1" s="2"><v>46027.75</v></c></row>'
     '<row r="2"><c r="A2" s=""/><c r="B2" t="b"><v>true</v></c><c r="C2"><f t="shared" ref="C2" si="">TOTAL*2</f></c></row>',
     "<si><t>x</t></si>",
     names="<definedNames><definedName name='TOTAL'>S!$D$1</definedName><definedName name='TOTAL' localSheetId='0'>7"
     "</definedName><definedName localSheetId='' name='Rate'>0.5</definedName></definedNames>",
 )
-IN_1904 = saved(
+IN_1904 = write_file(
     '<row><c s="1"><v>1</v></c><c s="1"><v>44565</v></c><c s="1"><f>A1+1</f></c><c><f>B1-A1</f></c>'
     "<c><f>YEAR(B1)</f></c><c><f>COUNTA(A1:B1)</f></c></row>",
     settings='<workbookPr date1904="1"/>',
 )
-STRICT_EXCEL = saved(
+STRICT_EXCEL = write_file(
     '<row r="1"><c r="A1" t="d" s="1"><v>2026-01-05</v></c><c r="B1" t="d" s="1"><v>2026-01-05T10:30:00Z</v></c>'
     '<c r="C1"><f>A1+1</f></c><c r="D1" t="inlineStr"><is><t>xmlns="http://purl.oclc.org/ooxml/spreadsheetml/main"</t></is>'
     "</c></row>",
     spaces=STRICT,
 )
-OPENPYXL = saved(
+OPENPYXL = write_file(
     '<row r="1"><c r="A1" t="n"><v>1</v></c><c r="B1"><f t="array" ref="B1:B2">A1:A2*2</f><v/></c><c r="C1"><f>A1</f><v/></c>'
     '</row><row r="2"><c r="A2" t="inlineStr"><is><r><t>in</t></r><r><t>line</t></r></is></c></row>',
     places={"sheet": ("xl/worksheets/sheet1.xml", "/xl/worksheets/sheet1.xml")},
 )
-SDK = saved('<x:row><x:c t="str"><x:v>a</x:v></x:c></x:row>', prefix="x:")
-LIBREOFFICE = saved(
+SDK = write_file('<x:row><x:c t="str"><x:v>a</x:v></x:c></x:row>', prefix="x:")
+LIBREOFFICE = write_file(
     '<row r="1"><c r="A1" s="0" t="n"><v>1</v></c><c r="B1" t="str"><f aca="false">IF(A1=1,"","x")</f><v></v></c>'
     '<c r="C1" t="e"><f aca="false">1/0</f><v>#DIV/0!</v></c></row>'
 )
@@ -133,13 +133,15 @@ PLACES = {
 
 @pytest.mark.parametrize("places", PLACES.values(), ids=PLACES)
 def test_a_part_is_read_wherever_it_lies(places):
-    book = read_workbook(saved('<row r=""><c r="" t="s"><v>0</v></c></row>', "<si><t>here</t></si>", places=places))
+    book = read_workbook(
+        write_file('<row r=""><c r="" t="s"><v>0</v></c></row>', "<si><t>here</t></si>", places=places)
+    )
     assert book.sheets[0].cells[1, 1].value == "here"
     assert book.appearance == ()
 
 
 def test_two_parts_of_one_name_are_refused():
-    data = io.BytesIO(saved("<row/>"))
+    data = io.BytesIO(write_file("<row/>"))
     with zipfile.ZipFile(data, "a") as archive:
         archive.writestr("xl/WORKBOOK.xml", "<workbook/>")
     with pytest.raises(CorruptState, match="one name"):

@@ -35,7 +35,7 @@ ENOUGH = ReadingBudget(10**9, 10**9)
 def test_each_formula_of_the_tables_is_calculated_or_named():
     """The sample of every run: LibreOffice is not asked."""
     listed = formulas()
-    values = calculated(write_workbook(workbook(listed), [("S", place) for place in DATES]), listed)
+    values = calculate(write_workbook(workbook(listed), [("S", place) for place in DATES]), listed)
     unclear = {formula for formula, value in values.items() if value is UNCLEAR}
     reasons = {
         formula: [why for why, shape in NOT_CALCULATED.items() if re.search(shape, formula)] for formula in unclear
@@ -47,7 +47,7 @@ def test_each_formula_of_the_tables_is_calculated_or_named():
 
 def test_the_specification_lists_what_is_calculated_and_what_is_not():
     written = SPEC.read_text(encoding="utf-8")
-    assert f"and {', '.join(sorted(CALCULATED))}." in written
+    assert f"The functions are {', '.join(sorted(CALCULATED))}." in written
     assert f"no value here: {', '.join(sorted({*MOST_USED.split()} - CALCULATED))}." in written
     assert len({*MOST_USED.split()}) >= MANY
 
@@ -62,7 +62,7 @@ def test_formulas_come_to_what_libreoffice_calculates(tmp_path):
     convert = ["soffice", "--headless", profile, "--convert-to", "xlsx", "--outdir", "out", "in.xlsx"]
     subprocess.run(convert, cwd=tmp_path, check=True, capture_output=True)
     theirs = read_workbook((tmp_path / "out/in.xlsx").read_bytes(), ENOUGH).sheets[0].cells
-    ours = calculated(data, listed)
+    ours = calculate(data, listed)
     different = {
         formula: (ours[formula], their)
         for row, formula in enumerate(listed, 1)
@@ -74,7 +74,7 @@ def test_formulas_come_to_what_libreoffice_calculates(tmp_path):
     assert named <= different.keys()
 
 
-def calculated(data, listed):
+def calculate(data, listed):
     book = Calculator(read_workbook(data, ENOUGH), ENOUGH)
     book._left = 10**9  # more than the formulas of one real workbook may take
 

@@ -158,6 +158,7 @@ def test_a_place_has_one_name(text, place):
         ('COUNTIF(A:A,"x")', 1),
         ('COUNTIF(A:A,"<>x")', 1048575),
         ("COUNTBLANK(A:A)", 1048573),
+        ("INDEX(A:A,500)", 0),
         ("INDEX(A:A,MATCH(4.5,A:A,0))", 4.5),
         ('SUMIFS(A:A,A:A,">3",A:A,"<9")', 4.5),
         ("XFE:XFE", "#REF!"),

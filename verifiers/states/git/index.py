@@ -55,7 +55,7 @@ def index_of(data: bytes, budget: ReadingBudget, shared: Callable[[str], bytes |
     try:
         entries, extensions = _entries(data, budget)
         if _LINK in extensions:
-            entries = _joined(entries, extensions[_LINK], budget, shared)
+            entries = _join_split(entries, extensions[_LINK], budget, shared)
     except (IndexError, ValueError):
         raise CorruptState("the index is not written as one") from None
     if any(not entry.path for entry in entries):
@@ -115,7 +115,7 @@ def _extensions(data: bytes, at: int, budget: ReadingBudget) -> dict[bytes, byte
     return made
 
 
-def _joined(
+def _join_split(
     changed: list[_Entry], link: bytes, budget: ReadingBudget, shared: Callable[[str], bytes | None]
 ) -> list[_Entry]:
     """Put a split index together (gitformat-index, "Split index"): the shared one, without what is deleted or replaced.

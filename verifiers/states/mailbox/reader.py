@@ -141,7 +141,7 @@ def _message(path: str, folder: str, data: bytes, budget: ReadingBudget) -> Mail
         parsed = email.message_from_bytes(data, policy=_InUtf8())
         parts = list(_parts(parsed))
         letters = path.rpartition("/")[2].partition(":2,")[2]
-        texts = _shown(parsed) or [text for part in parts for text in _shown(part)][:1]
+        texts = _list_texts(parsed) or [text for part in parts for text in _list_texts(part)][:1]
         return MailMessage(
             path,
             folder,
@@ -158,7 +158,7 @@ def _message(path: str, folder: str, data: bytes, budget: ReadingBudget) -> Mail
             _addresses(parsed, "Cc", budget),
             _addresses(parsed, "Delivered-To", budget),
             _text(parsed["Subject"], budget),
-            _said(texts),
+            _join_texts(texts),
             tuple((_text(_file_name(part), budget), _content(part)) for part in parts if _is_attached(part)),
             tuple(f"{name}: {_text(value, budget)}" for name, value in parsed.items() if not _is_covered(name)),
         )
@@ -235,21 +235,21 @@ def _content(part: email.message.Message) -> bytes:
     )
 
 
-def _shown(part: email.message.Message) -> list[email.message.Message]:
+def _list_texts(part: email.message.Message) -> list[email.message.Message]:
     """List the texts that a reader sees one below the other: of alternatives the plain one, or else the first."""
     inside = part.get_payload()
     if _is_attached(part) or part.get_content_maintype() == "message":
         return []
     if not isinstance(inside, list):
         return [part] if part.get_content_type() in {"text/plain", "text/html"} else []
-    shown = [_shown(child) for child in inside if isinstance(child, email.message.Message)]
+    shown = [_list_texts(child) for child in inside if isinstance(child, email.message.Message)]
     if part.get_content_subtype() != "alternative":
         return [text for texts in shown for text in texts]
     plain = (texts for texts in shown if any(text.get_content_type() == "text/plain" for text in texts))
     return next(plain, next(filter(None, shown), []))
 
 
-def _said(texts: Sequence[email.message.Message]) -> str:
+def _join_texts(texts: Sequence[email.message.Message]) -> str:
     said = [_decoded(_content(part), _charset(part)).replace("\r\n", "\n") for part in texts]
     return "".join(text if text.endswith("\n") else f"{text}\n" for text in said[:-1]) + "".join(said[-1:])
 

@@ -1,7 +1,7 @@
 """Calculator of workbook formulas, for cells whose file stores no value.
 
 It supports the usual arithmetic, comparisons and texts, areas, whole columns and rows, other sheets, names of areas and
-of formulas, arithmetic with areas in SUMPRODUCT and array formulas of one cell, and the functions in `functions`.
+of formulas, and the functions in `functions`. In SUMPRODUCT and in array formulas of one cell it calculates with areas.
 Anything else (another function, a table's name, a circular reference) has no value here: a predicate about such a cell
 is false, so tasks use only what is supported. Errors (`#DIV/0!`) are texts, as in the file. A date is a number, shown
 as its text; of a workbook that counts days from 1904 it has no number here.
@@ -87,7 +87,7 @@ _LAZY = {"CHOOSE", "COUNT", "COUNTA", "IF", "IFERROR", "IFNA", "IFS", "SWITCH", 
 _OF_ARRAYS = {"SUMPRODUCT"}
 """Functions that calculate with whole areas where an operator stands between them."""
 _SUBTOTALS = ("AVERAGE", "COUNT", "COUNTA", "MAX", "MIN", "PRODUCT", "STDEV", "STDEVP", "SUM", "VAR", "VARP")
-SUBTOTAL_WITHOUT_HIDDEN = 100
+SUBTOTAL_OFFSET = 100
 """What is added to the number of a function of SUBTOTAL that leaves out hidden rows."""
 CALCULATED = frozenset({*FUNCTIONS, *_LAZY, "SUBTOTAL"})
 
@@ -341,7 +341,7 @@ class _Formula:
         return self.book.area(*self.in_sheet(text))
 
     def in_sheet(self, text: str) -> tuple[str, str]:
-        """Give the sheet that a reference or a name is of, and what is behind it."""
+        """Return the sheet that a reference or a name is of, and what is behind it."""
         sheet, _, rest = text.rpartition("!")
         sheet = sheet[1:-1].replace("''", "'") if sheet.startswith("'") else sheet
         return self.book.sheet_named(sheet) if sheet else self.sheet, rest
@@ -426,7 +426,7 @@ class _Formula:
         Raises:
             Unknown: it has to leave out hidden rows, or other subtotals.
         """
-        number = int(as_number(kind)) % SUBTOTAL_WITHOUT_HIDDEN
+        number = int(as_number(kind)) % SUBTOTAL_OFFSET
         if not 0 < number <= len(_SUBTOTALS) or any(self.book.may_leave_out(area) for area in areas):
             raise Unknown
         return _SUBTOTALS[number - 1], list(areas)

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from verifiers.budget import A_STEP
 from verifiers.states.workbook.model import LAST_DAY, DateText, Value
-from verifiers.states.workbook.number_formats import formatted
+from verifiers.states.workbook.number_formats import format_number
 from verifiers.states.workbook.operands import (
     MAX_EXACT,
     MAX_TEXT,
@@ -148,7 +148,7 @@ def _counted(*criteria: Operand) -> int:
 
 
 def _added_up(area: Operand, criterion: Operand, of: Operand) -> Area:
-    """Give what SUMIF adds up: of the other area where there is one, else of the one that is looked at.
+    """Return what SUMIF adds up: of the other area where there is one, else of the one that is looked at.
 
     Raises:
         Unknown: the other area has another size, and a spreadsheet takes more cells than it names.
@@ -232,15 +232,18 @@ def _looked_up_in_order(wanted: Operand, area: Any, results: Operand = None) -> 
     return beside[place]
 
 
-def _indexed(area: Any, row: Operand, column: Operand = None) -> Operand:
+def _index(area: Any, row: Operand, column: Operand = None) -> Operand:
     """Return a cell of an area, or a whole row or column of it where the other number is 0."""
     down, across = int(as_number(row)), int(as_number(column)) if column is not None else -1
     if across < 0:
         down, across = (1, down) if len(area) == 1 else (down, 1 if len(area[0]) == 1 else _unknown())
     if min(down, across) < 0:
         refuse()
-    if down > len(area) or across > len(area[0]):
+    height, width = (area.height, area.width) if isinstance(area, CellRange) else (len(area), len(area[0]))
+    if down > height or across > width:
         raise CellError("#REF!")
+    if down > len(area) or across > len(area[0]):
+        return None  # behind the used part of whole columns or rows
     lines = area[down - 1 : down] if down else area
     return [line[across - 1 : across] if across else line for line in lines]
 
@@ -493,7 +496,7 @@ def _middle(text: Operand, start: Operand, length: Operand) -> str:
     return as_text(text)[first - 1 :][: _count(length)]
 
 
-def _replaced(text: Operand, start: Operand, length: Operand, new: Operand) -> str:
+def _replace_part(text: Operand, start: Operand, length: Operand, new: Operand) -> str:
     whole, first = as_text(text), _count(start) or refuse()
     return whole[: first - 1] + as_text(new) + whole[first - 1 + _count(length) :]
 
@@ -519,13 +522,13 @@ def _repeated(text: Operand, times: Operand) -> str:
     return part * count if 0 <= count * len(part) <= MAX_TEXT and count >= 0 else refuse()
 
 
-def _measured(side: str) -> Callable[[Operand], int]:
+def _measure(side: str) -> Callable[[Operand], int]:
     """Return ROW, COLUMN, ROWS or COLUMNS: a number that an area has."""
 
-    def measure(area: Operand) -> int:
+    def side_of(area: Operand) -> int:
         return int(getattr(area, side)) if isinstance(area, CellRange) else _unknown()
 
-    return measure
+    return side_of
 
 
 def _mean(numbers: Sequence[Any]) -> float:
@@ -542,8 +545,8 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "CHAR": _letter,
     "CLEAN": lambda text: "".join(letter for letter in as_text(text) if letter >= " "),
     "CODE": lambda text: ord(as_text(text)[0]) if as_text(text)[:1].isascii() and as_text(text) else refuse(),
-    "COLUMN": _measured("left"),
-    "COLUMNS": _measured("width"),
+    "COLUMN": _measure("left"),
+    "COLUMNS": _measure("width"),
     "CONCAT": lambda *values: "".join(map(as_text, flat(*values))),
     "CONCATENATE": lambda *values: "".join(map(as_text, values)),
     "COUNT": lambda *values: sum(map(_counts, values)),
@@ -567,7 +570,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "HYPERLINK": lambda address, label=None: single(address if label is None else label),
     "IF": lambda value: value,
     "IFERROR": lambda value: value,
-    "INDEX": _indexed,
+    "INDEX": _index,
     "INT": lambda value: math.floor(as_number(value)),
     "ISBLANK": lambda value: single(value) is None,
     "ISLOGICAL": lambda value: isinstance(single(value), bool),
@@ -608,14 +611,14 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "QUARTILE.INC": lambda area, number: _percentile(area, int(as_number(number)) / 4),
     "RANK": _rank,
     "RANK.EQ": _rank,
-    "REPLACE": _replaced,
+    "REPLACE": _replace_part,
     "REPT": _repeated,
     "RIGHT": lambda text, length=1: as_text(text)[::-1][: _count(length)][::-1],
     "ROUND": _to_digits(ROUND_HALF_UP),
     "ROUNDDOWN": _to_digits(ROUND_DOWN),
     "ROUNDUP": _to_digits(ROUND_UP),
-    "ROW": _measured("top"),
-    "ROWS": _measured("height"),
+    "ROW": _measure("top"),
+    "ROWS": _measure("height"),
     "SEARCH": _place_in(str.casefold),
     "SECOND": _of_day(1, 60),
     "SIGN": lambda value: (as_number(value) > 0) - (as_number(value) < 0),
@@ -632,7 +635,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "SUMPRODUCT": _product_sum,
     "SUMSQ": lambda *values: math.fsum(number * number for number in numbers_of(*values)),
     "T": lambda value: as_text(value) if is_error(single(value)) or _sort(single(value)) == "text" else "",
-    "TEXT": lambda value, code: formatted(value, as_text(code)),
+    "TEXT": lambda value, code: format_number(value, as_text(code)),
     "TEXTJOIN": _joined,
     "TIME": _time,
     "TRIM": lambda text: " ".join(filter(None, as_text(text).split(" "))),

@@ -158,7 +158,7 @@ class SharedFormula:
     def at(self, place: Place) -> str:
         """Return the formula of another cell: what has no `$` moves with it."""
         rows, columns = place[0] - self._place[0], place[1] - self._place[1]
-        return "".join(part if isinstance(part, str) else _moved(part, rows, columns) for part in self._parts)
+        return "".join(part if isinstance(part, str) else _move(part, rows, columns) for part in self._parts)
 
 
 def _sides(reference: str) -> tuple[str, int, str, int]:
@@ -169,7 +169,7 @@ def _sides(reference: str) -> tuple[str, int, str, int]:
     return match[1], place_of(f"{match[2]}1")[1], match[3], int(match[4] or 0)
 
 
-def _moved(reference: tuple[str, int, str, int], rows: int, columns: int) -> str:
+def _move(reference: tuple[str, int, str, int], rows: int, columns: int) -> str:
     before, column, between, row = reference
     column += columns if column and not before else 0
     row += rows if row and not between else 0

@@ -26,7 +26,7 @@ _MONTHS = (
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-def formatted(value: Operand, code: str) -> str:
+def format_number(value: Operand, code: str) -> str:
     """Return a value as a number format shows it.
 
     Raises:

@@ -161,11 +161,11 @@ class _Reader:
         entries = archive.infolist()
         if len(entries) > MAX_PARTS or sum(entry.file_size for entry in entries) > MAX_BYTES:
             raise CorruptWorkbook(f"the workbook has more than {MAX_PARTS} parts or {MAX_BYTES} bytes")
-        if len({_folded(entry.filename) for entry in entries}) < len(entries):
+        if len({_fold_path(entry.filename) for entry in entries}) < len(entries):
             raise CorruptWorkbook("two parts of the workbook have one name")
         budget.step(len(entries) * A_FILE)
         self.archive, self.budget = archive, budget
-        self.parts = {_folded(entry.filename): entry for entry in entries}
+        self.parts = {_fold_path(entry.filename): entry for entry in entries}
         self.parsed: dict[str, Element] = {}
         self.tables: dict[str, WorkbookTable] = {}
         self.sheet_parts: set[str] = set()
@@ -263,8 +263,8 @@ class _Reader:
 
     def target(self, folder: str, target: str) -> str:
         """Return the part that a target names, from a folder on; some programs leave out the slash of a whole path."""
-        from_folder = _folded(posixpath.normpath(posixpath.join("/", folder, unquote_to_bytes(target).decode())))
-        from_root = _folded(posixpath.normpath(posixpath.join("/", unquote_to_bytes(target).decode())))
+        from_folder = _fold_path(posixpath.normpath(posixpath.join("/", folder, unquote_to_bytes(target).decode())))
+        from_root = _fold_path(posixpath.normpath(posixpath.join("/", unquote_to_bytes(target).decode())))
         return from_root if from_folder not in self.parts and from_root in self.parts else from_folder
 
     def sheet(self, path: str, entry: Element) -> Sheet:
@@ -400,7 +400,7 @@ def _must_have_short_namespaces(data: bytes, budget: ReadingBudget) -> None:
         at = data.find(b"xmlns", at + 5)
 
 
-def _folded(path: str) -> str:
+def _fold_path(path: str) -> str:
     """Return the path of a part in one spelling: their names are the same in any case (ECMA-376, part 2)."""
     return path.replace("\\", "/").lstrip("/").lower()
 
