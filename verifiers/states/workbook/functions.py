@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, NoReturn
 
 from verifiers.budget import A_STEP
-from verifiers.states.workbook.model import LAST_DAY, DateText, Value
+from verifiers.states.workbook.model import EPOCH, FIRST_DAY, LAST_DAY, DateText, Value
 from verifiers.states.workbook.number_formats import format_number
 from verifiers.states.workbook.operands import (
     MAX_EXACT,
@@ -33,6 +33,7 @@ from verifiers.states.workbook.operands import (
     is_error,
     is_number,
     numbers_of,
+    raise_unknown,
     refuse,
     single,
     truths_of,
@@ -49,10 +50,6 @@ _BY_LETTER = {
 }
 _NUMBERS_BEGIN = frozenset("0123456789+-.")
 _SEARCHES = {"FIND", "SEARCH", "SUBSTITUTE"}
-EPOCH = datetime.date(1899, 12, 30)
-"""Day 0 of a workbook's dates."""
-FIRST_DAY = 61
-"""1 March 1900: before it spreadsheets have a day that there was not."""
 FIRST_YEAR, LAST_YEAR = 1900, 9999
 SATURDAY = 5
 A_CALL = 4  # steps
@@ -236,7 +233,7 @@ def _index(area: Any, row: Operand, column: Operand = None) -> Operand:
     """Return a cell of an area, or a whole row or column of it where the other number is 0."""
     down, across = int(as_number(row)), int(as_number(column)) if column is not None else -1
     if across < 0:
-        down, across = (1, down) if len(area) == 1 else (down, 1 if len(area[0]) == 1 else _unknown())
+        down, across = (1, down) if len(area) == 1 else (down, 1 if len(area[0]) == 1 else raise_unknown())
     if min(down, across) < 0:
         refuse()
     height, width = (area.height, area.width) if isinstance(area, CellRange) else (len(area), len(area[0]))
@@ -246,10 +243,6 @@ def _index(area: Any, row: Operand, column: Operand = None) -> Operand:
         return None  # behind the used part of whole columns or rows
     lines = area[down - 1 : down] if down else area
     return [line[across - 1 : across] if across else line for line in lines]
-
-
-def _unknown() -> NoReturn:
-    raise Unknown
 
 
 def _product_sum(*areas: Operand) -> Any:
@@ -347,6 +340,11 @@ def _remainder(value: Operand, by: Operand) -> Any:
     return float(_exact(value) % _exact(by))
 
 
+def _in_capitals(letter: str) -> str:
+    """Return a letter as a capital; a few have several, and spreadsheets differ."""
+    return capital if len(capital := letter.upper()) == 1 else raise_unknown()
+
+
 def _counts(value: Operand) -> int:
     """Count the numbers in an area; a single value counts where it stands for one."""
     if isinstance(value, list):
@@ -383,11 +381,12 @@ def _day(value: Operand) -> datetime.date:
     """
     if 0 <= (number := math.floor(as_number(value))) < FIRST_DAY:
         raise Unknown
-    return EPOCH + datetime.timedelta(days=number) if 0 < number <= LAST_DAY else _no_number()
+    return EPOCH.date() + datetime.timedelta(days=number) if 0 < number <= LAST_DAY else _no_number()
 
 
 def _serial(day: datetime.date) -> DateText:
-    return DateText.of((day - EPOCH).days) if (day - EPOCH).days >= FIRST_DAY else _unknown()
+    number = (day - EPOCH.date()).days
+    return DateText.of(number) if number >= FIRST_DAY else raise_unknown()
 
 
 def _date(year: Operand, month: Operand, day: Operand) -> DateText:
@@ -448,7 +447,7 @@ def _between(start: Operand, end: Operand, unit: Operand) -> int:
     first, last, how = _day(start), _day(end), as_text(unit).lower()
     months = (last.year - first.year) * 12 + last.month - first.month - (last.day < first.day)
     if first > last or how not in {"y", "m", "d", "ym"}:
-        return _no_number() if first > last else _unknown()
+        return _no_number() if first > last else raise_unknown()
     return {"y": months // 12, "m": months, "d": (last - first).days, "ym": months % 12}[how]
 
 
@@ -526,7 +525,7 @@ def _measure(side: str) -> Callable[[Operand], int]:
     """Return ROW, COLUMN, ROWS or COLUMNS: a number that an area has."""
 
     def side_of(area: Operand) -> int:
-        return int(getattr(area, side)) if isinstance(area, CellRange) else _unknown()
+        return int(getattr(area, side)) if isinstance(area, CellRange) else raise_unknown()
 
     return side_of
 
@@ -642,7 +641,9 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "TRUE": lambda: True,
     "FALSE": lambda: False,
     "TRUNC": _to_digits(ROUND_DOWN),
-    "UPPER": lambda text: as_text(text).upper() if len(as_text(text).upper()) == len(as_text(text)) else _unknown(),
+    "UPPER": lambda text: (
+        as_text(text).upper() if len(as_text(text).upper()) == len(as_text(text)) else raise_unknown()
+    ),
     "VALUE": as_number,
     "VAR": _spread(1, 1),
     "VAR.P": _spread(0, 1),

@@ -27,9 +27,10 @@ _REFERENCES = re.compile(
 _PLACE = re.compile(r"\$?([A-Za-z]{1,3})\$?([1-9][0-9]{0,6})")
 
 
-FIRST_DAY = 60
-"""The day that Excel has for 29 February 1900, which there was not: days before it are counted from a day later."""
-LAST_DAY = 2_958_465
+EPOCH = datetime.datetime(1899, 12, 30)  # noqa: DTZ001 - a sheet has no time zone
+"""Day 0 of a workbook's dates."""
+FIRST_DAY, LAST_DAY = 61, 2_958_465
+"""1 March 1900, before which Excel has a day that there was not, and the end of 9999."""
 
 
 class DateText(str):
@@ -44,8 +45,8 @@ class DateText(str):
         Raises:
             OverflowError: there is no such day.
         """
-        epoch = datetime.datetime(1904, 1, 1) if early else datetime.datetime(1899, 12, 30)  # noqa: DTZ001 - a sheet has no time zone
-        moment = epoch + datetime.timedelta(days=not early and 1 <= number < FIRST_DAY, seconds=round(number * 86400))
+        days = 1462 if early else 1 <= number < FIRST_DAY - 1  # from 1904, or with the day that there was not
+        moment = EPOCH + datetime.timedelta(days=days, seconds=round(number * 86400))
         if 0 <= number < 1:
             text = moment.time().isoformat()
         else:

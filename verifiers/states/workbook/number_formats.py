@@ -6,12 +6,10 @@ import datetime
 import re
 from decimal import ROUND_HALF_UP, Decimal
 
-from verifiers.states.workbook.model import LAST_DAY
+from verifiers.states.workbook.model import EPOCH, FIRST_DAY, LAST_DAY
 from verifiers.states.workbook.operands import MAX_EXACT, CellError, Operand, Unknown, as_number, as_text, single
 
 MAX_FORMAT = 60  # characters
-FIRST_DAY = 61
-"""1 March 1900: before it spreadsheets have a day that there was not."""
 NOON, HALVES = 12, "am/pm"
 _DIGITS = re.compile(
     r"""(?P<before>(?:"[^"]*"|\\.|[$€£ (+-])*)(?P<whole>[#0,]*[#0])?(?:(?P<point>\.)(?P<part>0*\#*))?"""
@@ -70,7 +68,7 @@ def _date_text(number: float, code: str) -> str:
     shows_day = any(unit[0] in "yd" or unit.startswith("mmm") for unit in units)
     if len("".join(units)) != len(code) or not (FIRST_DAY if shows_day else 0) <= number <= LAST_DAY:
         raise Unknown
-    moment = datetime.datetime(1899, 12, 30) + datetime.timedelta(seconds=round(number * 86400))  # noqa: DTZ001
+    moment = EPOCH + datetime.timedelta(seconds=round(number * 86400))
     kinds = [unit[0] for unit in units if unit[0] in "ymdhs"]
     hour = (moment.hour - 1) % NOON + 1 if HALVES in units else moment.hour
     texts, at = [], 0

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn, TypeAlias
 
 from verifiers.predicates import values
-from verifiers.states.workbook.model import FIRST_DAY, LAST_DAY, DateText, Place, Value
+from verifiers.states.workbook.model import EPOCH, FIRST_DAY, LAST_DAY, DateText, Place, Value
 
 Area: TypeAlias = list[list[Value]]
 Operand: TypeAlias = "Value | Area"
@@ -23,7 +23,6 @@ MAX_TEXT = 32_767
 SMALLEST_AS_TEXT = 1e-4
 MAX_NUMBER = 60
 """Characters of a text that may stand for a number."""
-_EPOCH = datetime.datetime(1899, 12, 30)  # noqa: DTZ001 - a sheet has no time zone
 MAX_EXACT = 2**53
 """From here on a whole number is rounded to a double, as in a spreadsheet."""
 
@@ -136,7 +135,7 @@ def _number_in(text: str) -> float:
         Unknown: it does so in some countries, or is a date that is counted from 1904.
     """
     if isinstance(text, DateText):
-        return text.number if math.isfinite(text.number) else _raise_unknown()
+        return text.number if math.isfinite(text.number) else raise_unknown()
     if ERROR.fullmatch(text):
         raise CellError(text)
     text = text.strip(" ")
@@ -147,10 +146,10 @@ def _number_in(text: str) -> float:
         return number / 100 if text.endswith("%") else number
     if _DATE.fullmatch(text):
         try:
-            days = (datetime.datetime.fromisoformat(text) - _EPOCH) / datetime.timedelta(days=1)
+            days = (datetime.datetime.fromisoformat(text) - EPOCH) / datetime.timedelta(days=1)
         except ValueError:
             refuse()
-        return days if days > FIRST_DAY else _raise_unknown()
+        return days if days >= FIRST_DAY else raise_unknown()
     if match := _TIME.fullmatch(text):
         return (int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3] or 0)) / 86400
     if _MAYBE.fullmatch(_WORDS.sub("", text)):
@@ -158,7 +157,12 @@ def _number_in(text: str) -> float:
     return refuse()
 
 
-def _raise_unknown() -> NoReturn:
+def raise_unknown() -> NoReturn:
+    """Raise `Unknown`, in an expression.
+
+    Raises:
+        Unknown: always.
+    """
     raise Unknown
 
 
@@ -197,7 +201,7 @@ def as_truth(value: Operand) -> bool:
     if isinstance(scalar, str) and scalar.upper() in {"TRUE", "FALSE"}:
         return scalar.upper() == "TRUE"
     number = as_number(scalar)
-    return bool(number) if not isinstance(scalar, str) or is_number(scalar) else _raise_unknown()
+    return bool(number) if not isinstance(scalar, str) or is_number(scalar) else raise_unknown()
 
 
 def truths_of(*operands: Operand) -> list[bool]:
@@ -251,7 +255,7 @@ def _powered(left: Operand, right: Operand) -> Any:
     if base == exponent == 0:
         raise CellError("#NUM!")
     result = base**exponent
-    return result if isinstance(result, float) else _raise_unknown()  # some roots of negative numbers are known to some
+    return result if isinstance(result, float) else raise_unknown()  # some roots of negative numbers are known to some
 
 
 def _calculated(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -37,6 +37,7 @@ from verifiers.states.workbook.book import Unclear
 from verifiers.states.workbook.formula import Calculator
 from verifiers.states.workbook.model import (
     COLUMNS,
+    EPOCH,
     ROWS,
     DateText,
     Place,
@@ -375,7 +376,7 @@ def _number(text: str) -> int | float:
 def _date_of(text: str) -> Value:
     """Return the date that a strict workbook writes as such (ISO 8601), or the text that it is no date of."""
     moment = datetime.datetime.fromisoformat(text.removesuffix("Z"))
-    return DateText.of((moment - datetime.datetime(1899, 12, 30)) / datetime.timedelta(days=1))  # noqa: DTZ001 - as above
+    return DateText.of((moment - EPOCH) / datetime.timedelta(days=1))
 
 
 def _text(entry: Element) -> str:
