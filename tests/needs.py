@@ -93,6 +93,7 @@ NEEDS = {
         _program("chromium", "chromium", subject="browser"),
         _program("docker-compose", "docker-compose"),
         _program("go", "golang-go golang-golang-x-mod-dev", "/usr/share/gocode/src/golang.org/x/mod"),
+        _program("soffice", "libreoffice-calc-nogui"),
         _program("openssl", "openssl"),
         _program("runsc", "runsc"),
         _program("ssh-keygen", "openssh-client"),

@@ -45,6 +45,7 @@ FOR_WORLDS = {  # redis-check-rdb is Redis under another name
     "redis-check-rdb": "redis-tools",
 }
 FOR_BASE_IMAGES = {"mmdebstrap": "mmdebstrap"}
+FOR_EXHAUSTIVE_TESTS = {"soffice": "libreoffice-calc-nogui"}  # calculates the formulas that we do
 ALL_FOR_THE_TESTS = FOR_THE_TESTS | FOR_AN_ENGINE | FOR_WORLDS | FOR_BASE_IMAGES
 
 SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # where dockerd and its helpers are, often not on a user's path

@@ -175,7 +175,8 @@ def _test_all(words: Sequence[str], *, on_ci: bool) -> int:
     lacks_engine = not machine.engine_answers()  # one that answers says itself which images it has
     announcement.announce(Stamps(ROOT / ".venv" / "stamps"), machine.ALL_FOR_THE_TESTS, images=lacks_engine)
     with stop_said("tests that need them are not run", unless=on_ci):
-        machine.need_all(machine.ALL_FOR_THE_TESTS, "testing")
+        exhaustive = machine.FOR_EXHAUSTIVE_TESTS if "--exhaustive" in words else {}
+        machine.need_all(machine.ALL_FOR_THE_TESTS | exhaustive, "testing")
     installer = prepare(tests=True, databases=False, references=True)
     if "--exhaustive" in words:
         with _alone():

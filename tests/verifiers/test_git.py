@@ -137,3 +137,72 @@ def test_a_repository_whose_objects_have_longer_names_says_so(real):
     views = real.views()
     evidence = Asked("git", repository="longer").evidence(views, "branchExists", branch="main")
     assert "SHA-256" in evidence.found
+
+
+LAYOUTS = {
+    "version 2": ["update-index --index-version 2"],
+    "version 4": ["update-index --index-version 4"],
+    "split": ["update-index --split-index"],
+    "split, of version 4": ["update-index --index-version 4", "update-index --split-index"],
+    "untracked cache": ["update-index --force-untracked-cache", "status"],
+    "monitored": ["config core.fsmonitor .git/none", "update-index --fsmonitor"],
+    "many threads": ["-c index.threads=2 update-index --force-write-index"],
+    "packed refs": ["pack-refs --all --prune"],
+    "packed objects": ["repack -adfq"],
+    "multi-pack index": ["repack -dq", "multi-pack-index write"],
+    "commit graph": ["commit-graph write --reachable"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("commands", LAYOUTS.values(), ids=LAYOUTS)
+def test_what_is_staged_is_read_in_each_layout_of_git(real, commands):
+    real.commit("One", **{f"f{number:03}": str(number) for number in range(130)}, **{"deep/a": "1", "deep/b": "2"})
+    for command in commands:
+        real.git(*command.split())
+    assert ask(real.views(), "worktreeClean")
+    real.write("f007", "changed")
+    real.write("f129", "changed too")
+    real.write("deep/aa", "new")
+    real.git("add", "-A")
+    real.git("rm", "-q", "f064", "deep/b")
+    views = real.views()
+    assert ask(views, "stagedPaths", paths=["deep/aa", "deep/b", "f007", "f064", "f129"])
+    assert ask(views, "fileAtRef", ref="main", path="f064", text="64")
+    real.git("commit", "-q", "-m", "Two")
+    assert ask(real.views(), "worktreeClean")
+    assert ask(real.views(), "commitCount", branch="main", count=2)
+
+
+def test_a_split_index_without_its_shared_part_is_named(real):
+    real.commit("One", a="1")
+    real.git("update-index", "--split-index")
+    (shared,) = (real.folder / ".git").glob("sharedindex.*")
+    shared.chmod(0o644)
+    shared.write_bytes(shared.read_bytes()[:-1] + b"x")
+    assert "shared index" in ask.evidence(real.views(), "worktreeClean").found
+    ask.wins_nothing(real.views(), "stagedPaths", paths=[])
+
+
+def test_a_shallow_clone_ends_where_git_ends_it(real):
+    for number in "123":
+        real.commit(number, a=number)
+    real.git("clone", "-q", "--depth", "2", f"file://{real.folder}", "../short")
+    short = Asked("git", repository="short")
+    assert short(real.views(), "commitCount", branch="main", count=2)
+    assert short(real.views(), "worktreeClean")
+
+
+def test_what_is_not_read_of_a_repository_is_named(real):
+    real.commit("One", a="1")
+    real.git("worktree", "add", "-q", "-b", "side", "../linked")
+    real.git("clone", "-q", "--shared", ".", "../borrower")
+    for name, config in (("table", "[extensions]\n\trefStorage = reftable\n"),):
+        real.git("init", "-q", f"../{name}")
+        (real.folder.parent / name / ".git/config").write_text(config)
+    views = real.views()
+    for name, sentence in (("linked", "a work tree of another"), ("borrower", "alternates"), ("table", "reftable")):
+        of = Asked("git", repository=name)
+        assert sentence in of.evidence(views, "branchExists", branch="main").found
+        of.wins_nothing(views, "branchExists", branch="main")
+    assert ask(views, "branchExists", branch="side")

@@ -10,6 +10,8 @@ from sandbox.kinds.git.apply_mutation import mutate
 from sandbox.kinds.git.objects import InMemoryRepository
 from sandbox.kinds.git.schema import STATE
 from sandbox.kinds.git.seed import seed
+from sandbox.servers.registry import SERVERS
+from verifiers.language.verdict import Verdict
 from verifiers.tree import FileTree
 
 from ..builders import unpack
@@ -185,3 +187,30 @@ def test_what_git_itself_wrote_is_read_back(tmp_path):
     assert tip.message == "One\n"
     assert list(repository.files_of(tip.tree)) == ["deep/file"]
     assert list(repository.index) == ["deep/file", "later"], "an index of version 3, because of the intent to add"
+
+
+@pytest.mark.box
+def test_what_each_tool_writes_is_read(played):
+    """The tools make no split index, no reftable, no clone: nothing that the reader names instead of reading it."""
+    at = {"repo_path": "/data/repos/site"}
+    calls = [
+        ("git_add", {**at, "files": ["a.txt", "new.txt"]}),
+        ("git_commit", {**at, "message": "Edit"}),
+        ("git_create_branch", {**at, "branch_name": "next", "base_branch": "main"}),
+        ("git_checkout", {**at, "branch_name": "next"}),
+        ("git_reset", at),
+    ]
+    site = {"repository": "site"}
+    holds = [
+        {"git.headMessage": {**site, "branch": "next", "equals": "Edit"}},
+        {"git.fileAtRef": {**site, "ref": "next", "path": "new.txt", "text": "new\n"}},
+        {"git.currentBranch": {**site, "branch": "next"}},
+        {"git.stagedPaths": {**site, "paths": []}},
+        {"git.worktreeClean": {**site}},
+    ]
+    state = {"repositories": {"site": {**SITE, "worktree": {"a.txt": "edited\n", "new.txt": "new\n"}}}}
+    proved = played("git", state, calls, {"all": holds})
+    reading = {"status", "diff_unstaged", "diff_staged", "diff", "log", "show", "branch"}
+    assert {tool for tool, _ in calls} == SERVERS["git"].tools.keys() - {f"git_{name}" for name in reading}
+    assert not [call["result"] for call in proved.log if call["error"]]
+    assert proved.verdict is Verdict.TRUE, proved.evidence.as_json()

@@ -1,8 +1,9 @@
 """Reader of hostile git repositories, in memory and without running git.
 
-1. Only what holds history is read: `HEAD`, `packed-refs`, `refs/**`, loose objects, packs, and `index`. Hooks,
-   alternates, grafts and replacements are ignored, and nothing is run. So is the configuration, but for the names that
-   objects have: a repository of SHA-256 names is not read and says so.
+1. Only what holds history is read: `HEAD`, `packed-refs`, `refs/**`, loose objects, packs, `shallow`, and `index`
+   with the shared one of a split index. Hooks, grafts and replacements are ignored, and nothing is run. Of the
+   configuration two lines count: what has objects of SHA-256 names, or a reftable, is not read and says so. So does a
+   work tree of another repository, and one that lacks objects that it borrows (alternates).
 2. Every object is hashed, so an object that does not match its name counts as absent. Objects are read as far as a ref
    reaches them; unreachable objects are not read.
 3. A missing or broken part corrupts only the queries that need it, except for refs: where a ref leads to nothing, or
@@ -34,7 +35,14 @@ GITLINK = "160000"
 _REF = re.compile(r"refs/(?!replace/)[^\x00-\x20~^:?*\[\\\x7f]+(?<!\.lock)(?<![/.])")
 _BAD_REF = re.compile(r"\.\.|//|@\{|/\.|\.lock/")
 _HEX = re.compile(r"[0-9a-f]{40}")
-_SHA256 = re.compile(rb"^\s*objectformat\s*=\s*\"?sha256", re.IGNORECASE | re.MULTILINE)
+_NOT_READ = {
+    re.compile(pattern, re.IGNORECASE | re.MULTILINE): sentence
+    for pattern, sentence in (
+        (rb"^\s*objectformat\s*=\s*\"?sha256", "its objects are named by SHA-256, and only SHA-1 is read"),
+        (rb"^\s*refstorage\s*=\s*\"?reftable", "its refs are kept as a reftable, and only files are read"),
+    )
+}
+_WORKTREE = re.compile(rb"gitdir:[^\n]*/worktrees/")
 _HEAD = re.compile(r"ref:\s*refs/|[0-9a-fA-F]{40}")
 _COMMIT = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*+)")
 _TAG = re.compile(rb"object ([0-9a-f]{40})\ntype (?:commit|tree|blob|tag)\n")
@@ -55,6 +63,10 @@ def read_repositories(tree: FileTree, budget: ReadingBudget) -> NormalState:
             raise CorruptState(f"there are more than {MAX_REPOSITORIES} repositories")
         if (made := read_repository(below(tree, paths, place), budget, blobs)) is not None:
             repositories[place] = made
+    for path in paths:
+        if path.endswith("/.git") and tree[path].kind == "file" and _WORKTREE.match(tree[path].data[:MAX_REF]):
+            budget.step(A_REF)
+            repositories[path.removesuffix("/.git")] = {"spoiled": "it is a work tree of another repository"}
     return NormalState({"repositories": repositories}, tuple(blobs))
 
 
@@ -75,19 +87,24 @@ def read_repository(tree: Mapping[str, Node], budget: ReadingBudget, blobs: list
     text = head.data[:MAX_REF].decode("utf-8", "replace")
     if _HEAD.match(text) is None:
         return {"spoiled": "HEAD is none"}
-    config = files.get("config")
-    if config is not None and _SHA256.search(config.data[:MAX_CONFIG]):
-        return {"spoiled": "its objects are named by SHA-256, and only SHA-1 is read"}
+    config = (_content(files, "config") or b"")[:MAX_CONFIG]
+    for pattern, sentence in _NOT_READ.items():
+        if pattern.search(config):
+            return {"spoiled": sentence}
     store = ObjectStore(files, budget)
     made: dict[str, Any] = {"head": text.strip()}
     try:
         made["refs"] = _refs(files, store, budget)
         tips = list(made["refs"].values())
     except _BrokenRefs as error:
-        made["refs"], tips = {"spoiled": str(error)}, []
+        borrows = (_content(files, "objects/info/alternates") or b"").strip()
+        lacks = "; it borrows objects of another repository (alternates), which is not read" if borrows else ""
+        made["refs"], tips = {"spoiled": f"{error}{lacks}"}, []
     if _HEX.fullmatch(made["head"]):
         tips.append(made["head"])
-    made |= _history(tips, store, budget, blobs)
+    shallow = set((_content(files, "shallow") or b"").decode("ascii", "replace").split())
+    budget.step(len(shallow))
+    made |= _history(tips, shallow, store, budget, blobs)
     work = _worktree(tree, budget) if inner or ".git" in tree else ()  # a bare repository has none
     return made | {"index": _index(files, store, budget), "files": list(work)}
 
@@ -188,8 +205,13 @@ def _peeled(name: str, store: ObjectStore, budget: ReadingBudget) -> str:
     raise _BrokenRefs("a tag leads to too many others")
 
 
-def _history(tips: list[str], store: ObjectStore, budget: ReadingBudget, blobs: list[bytes]) -> dict[str, Any]:
-    """Read everything reachable from some commits; missing or broken objects are left out."""
+def _history(
+    tips: list[str], shallow: set[str], store: ObjectStore, budget: ReadingBudget, blobs: list[bytes]
+) -> dict[str, Any]:
+    """Read everything reachable from some commits; missing or broken objects are left out.
+
+    The parents of those where a shallow clone ends are none, as for git.
+    """
     made: dict[str, Any] = {"commits": {}, "trees": {}, "blobs": {}}
     waiting, seen = list(tips), set()
     while waiting:
@@ -202,7 +224,7 @@ def _history(tips: list[str], store: ObjectStore, budget: ReadingBudget, blobs: 
         if git_object is None:
             continue
         if git_object.kind == "commit":
-            waiting += _keep_commit(name, git_object, made, budget)
+            waiting += _keep_commit(name, git_object, made, budget, is_last=name in shallow)
         elif git_object.kind == "tree":
             waiting += _keep_tree(name, git_object, made, budget)
         elif git_object.kind == "blob":
@@ -211,11 +233,13 @@ def _history(tips: list[str], store: ObjectStore, budget: ReadingBudget, blobs: 
     return made
 
 
-def _keep_commit(name: str, git_object: GitObject, made: dict[str, Any], budget: ReadingBudget) -> list[str]:
+def _keep_commit(
+    name: str, git_object: GitObject, made: dict[str, Any], budget: ReadingBudget, *, is_last: bool
+) -> list[str]:
     head = _COMMIT.match(git_object.data)
     if head is None:
         return []
-    parents = [line[7:].decode() for line in head[2].splitlines()]
+    parents = [] if is_last else [line[7:].decode() for line in head[2].splitlines()]
     budget.step(len(parents))
     budget.parse(len(git_object.data))
     message = git_object.data.partition(b"\n\n")[2].decode("utf-8", "replace")
@@ -265,13 +289,18 @@ def _index(files: Mapping[str, Node], store: ObjectStore, budget: ReadingBudget)
     if node is None or node.kind != "file":
         return {"entries": []}
     try:
-        entries, skipped = index_of(node.data, budget)
+        entries, skipped = index_of(node.data, budget, lambda name: _content(files, f"sharedindex.{name}"))
         entries = [file for entry in entries for file in _files_of(entry, skipped, store, budget)]
     except BudgetSpent:
         raise
     except CorruptState as error:
         return {"spoiled": str(error)}
     return {"entries": entries, **({"skipped": skipped} if skipped else {})}
+
+
+def _content(files: Mapping[str, Node], path: str) -> bytes | None:
+    node = files.get(path)
+    return None if node is None or node.kind != "file" else node.data
 
 
 def _files_of(entry: list[str], skipped: list[str], store: ObjectStore, budget: ReadingBudget) -> Iterator[list[str]]:

@@ -28,7 +28,7 @@ class MailMessage:
         sender: the address that it is from; addresses are in small letters.
         to: the addresses in To; `cc` those in Cc.
         recipients: whom it was handed over for, of one that was sent.
-        text: its text, of the first part that is plain, or else of the first that is HTML, as it stands.
+        text: its texts that are shown one below the other; of alternatives the plain one; HTML as it stands.
         attachments: name and content of each.
         headers: those that no other field tells of (`Reply-To: a@b.example`), but for the ones that each server adds.
     """

@@ -18,6 +18,7 @@ import email.errors
 import email.generator
 import email.header
 import email.message
+import email.parser
 import email.policy
 import email.utils
 import encodings
@@ -56,6 +57,7 @@ LOOKS = 4
 _CONTENT = re.compile(
     rb"(?:^|[\r\n])content-[a-z-]*+[ \t]*+:[^\r\n]*+(?:(?:\r\n|\r|\n)[ \t][^\r\n]*+)*+", re.IGNORECASE
 )
+_BLANKS = re.compile(r"(?<![ \t])[ \t]++(?=\r?\n)")
 _NESTED = re.compile(rb"multipart/|message/", re.IGNORECASE)
 _CODECS = {
     codecs.lookup(name).name  # now, because reading opens no file
@@ -139,7 +141,7 @@ def _message(path: str, folder: str, data: bytes, budget: ReadingBudget) -> Mail
         parsed = email.message_from_bytes(data, policy=_InUtf8())
         parts = list(_parts(parsed))
         letters = path.rpartition("/")[2].partition(":2,")[2]
-        texts = [part for part in parts if not _is_attached(part)]
+        texts = _list_texts(parsed) or [text for part in parts for text in _list_texts(part)][:1]
         return MailMessage(
             path,
             folder,
@@ -156,8 +158,8 @@ def _message(path: str, folder: str, data: bytes, budget: ReadingBudget) -> Mail
             _addresses(parsed, "Cc", budget),
             _addresses(parsed, "Delivered-To", budget),
             _text(parsed["Subject"], budget),
-            _said(texts),
-            tuple((_text(part.get_filename(), budget), _content(part)) for part in parts if _is_attached(part)),
+            _join_texts(texts),
+            tuple((_text(_file_name(part), budget), _content(part)) for part in parts if _is_attached(part)),
             tuple(f"{name}: {_text(value, budget)}" for name, value in parsed.items() if not _is_covered(name)),
         )
     except (email.errors.MessageError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -204,10 +206,27 @@ def _parts(message: email.message.Message) -> Iterator[email.message.Message]:
 
 
 def _is_attached(part: email.message.Message) -> bool:
-    return part.get_content_disposition() == "attachment" or bool(part.get_filename())
+    return part.get_content_disposition() == "attachment" or bool(_file_name(part))
+
+
+def _file_name(part: email.message.Message) -> str:
+    """Return the name of an attached file (RFC 2231); the library would look its character set up in a file."""
+    name = part.get_param("filename", None, "content-disposition") or part.get_param("name", "")
+    if not isinstance(name, tuple):
+        return str(name)
+    return _decoded(email.utils.unquote(name[2]).encode("raw-unicode-escape"), name[0] or "utf-8")
+
+
+def _charset(part: email.message.Message) -> str:
+    charset = part.get_param("charset", "utf-8")
+    return charset[2] if isinstance(charset, tuple) else str(charset)
 
 
 def _content(part: email.message.Message) -> bytes:
+    if str(part.get("Content-Transfer-Encoding", "")).strip().lower() == "quoted-printable" and isinstance(
+        text := part.get_payload(), str
+    ):  # blanks at a line's end were added on the way (RFC 2045, 6.7)
+        part.set_payload(_BLANKS.sub("", text))
     data = part.get_payload(decode=True)
     return (
         data
@@ -216,13 +235,23 @@ def _content(part: email.message.Message) -> bytes:
     )
 
 
-def _said(texts: Sequence[email.message.Message]) -> str:
-    for kind in ("text/plain", "text/html"):
-        for part in texts:
-            if part.get_content_type() == kind:
-                charset = part.get_content_charset("utf-8")
-                return _decoded(_content(part), charset).replace("\r\n", "\n")
-    return ""
+def _list_texts(part: email.message.Message) -> list[email.message.Message]:
+    """List the texts that a reader sees one below the other: of alternatives the plain one, or else the first."""
+    inside = part.get_payload()
+    if _is_attached(part) or part.get_content_maintype() == "message":
+        return []
+    if not isinstance(inside, list):
+        return [part] if part.get_content_type() in {"text/plain", "text/html"} else []
+    shown = [_list_texts(child) for child in inside if isinstance(child, email.message.Message)]
+    if part.get_content_subtype() != "alternative":
+        return [text for texts in shown for text in texts]
+    plain = (texts for texts in shown if any(text.get_content_type() == "text/plain" for text in texts))
+    return next(plain, next(filter(None, shown), []))
+
+
+def _join_texts(texts: Sequence[email.message.Message]) -> str:
+    said = [_decoded(_content(part), _charset(part)).replace("\r\n", "\n") for part in texts]
+    return "".join(text if text.endswith("\n") else f"{text}\n" for text in said[:-1]) + "".join(said[-1:])
 
 
 def _decoded(data: bytes, charset: str) -> str:

@@ -17,7 +17,8 @@ _READ = {"sheetData", "mergeCells", "tableParts", "dimension", "sheetFormatPr"}
 _BOOK_READ = {"sheets", "definedNames", "bookViews", "workbookPr", "fileVersion"}
 _PARTS = re.compile(
     r"\[Content_Types\]\.xml|(.*/)?_rels/.*|docProps/.*|xl/(workbook|styles|sharedStrings|calcChain|theme/.*"
-    r"|(worksheets|tables)/[^/]*)(\.xml)?"
+    r"|(worksheets|tables)/[^/]*)(\.xml)?",
+    re.IGNORECASE,
 )
 _PROPERTIES = re.compile(rb"<(?:\w+:)?(title|subject|creator|keywords|Company)>([^<]*)</")
 _IGNORED = {"r", "spans", "workbookViewId", "tabSelected", "calcId", "fullCalcOnLoad", "ht"}
@@ -52,7 +53,7 @@ def list_appearance(
     for path, unpack in parts.items():
         if not _PARTS.fullmatch(path):
             yield "", f"part {path}", hashlib.sha256(unpack()).hexdigest()
-        elif path in {"docProps/core.xml", "docProps/app.xml"}:
+        elif path.lower() in {"docprops/core.xml", "docprops/app.xml"}:
             for what, value in _PROPERTIES.findall(unpack()):
                 if value not in {b"", b"openpyxl"}:
                     yield "", f"property {what.decode()}", value.decode("utf-8", "replace")
@@ -80,7 +81,7 @@ def _of_sheet(name: str, sheet: Element, formats: list[str]) -> Iterator[tuple[s
         if text := _attributes({**row.attrib, "s": "", "height": height}):
             yield f"row {row.get('r')} of {name}", text
         for cell in row.iterfind(f"{MAIN}c[@s]"):
-            number = int(cell.attrib["s"])
+            number = int(cell.attrib["s"] or 0)
             if text := formats[number] if number < len(formats) else "":
                 yield f"format of {name}!{cell.get('r')}", text
 

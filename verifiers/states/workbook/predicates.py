@@ -3,8 +3,8 @@
 A value is a text, a number, true, false or null (an empty cell), and a number never equals a text. A date is its text,
 `2026-01-05` or `2026-01-05T10:30:00`, whether the cell holds a date or that text. The value of a formula is what the
 file remembers, or what we calculate where it remembers nothing: arithmetic, comparisons, texts, and the functions that
-most sheets use. A formula that we cannot calculate counts against whoever put it where a predicate looks. Formulas are
-compared without their `=`, blanks and `$`, in any case. Names of sheets are exact. In predicates about rows, the first
+the specification lists. A formula that we cannot calculate counts against whoever put it there. Formulas are compared
+without their `=`, blanks and `$`, in any case. Names of sheets are exact. In predicates about rows, the first
 row that is not empty has the names of the columns. A file that is no workbook, or one that unpacks into more than
 anybody writes, counts against the agent.
 """

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from itertools import groupby
 from xml.sax.saxutils import escape, quoteattr
 
-from verifiers.states.workbook.model import Place, Sheet, Workbook, WorkbookCell, WorkbookTable, name_of
+from verifiers.states.workbook.model import EPOCH, Place, Sheet, Workbook, WorkbookCell, WorkbookTable, name_of
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -34,7 +34,6 @@ _STYLES = (
     '<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>'
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
-_EPOCH = datetime.datetime(1899, 12, 30)  # noqa: DTZ001 - a sheet has no time zone
 
 
 def write_workbook(workbook: Workbook, dates: Collection[tuple[str, Place]] = ()) -> bytes:
@@ -142,7 +141,7 @@ def _cell(place: Place, cell: WorkbookCell) -> str:
 
 def _dated(place: Place, cell: WorkbookCell) -> str:
     text = str(cell.value)
-    days = (datetime.datetime.fromisoformat(text) - _EPOCH).total_seconds() / 86400
+    days = (datetime.datetime.fromisoformat(text) - EPOCH).total_seconds() / 86400
     return f'<c r="{name_of(place)}" s="{1 if len(text) == len("2026-01-05") else 2}"><v>{days!r}</v></c>'
 
 
