@@ -23,6 +23,7 @@ def read_item(data):
     (item,) = read_items(data)
     return item
 
+
 PLAN = Item("event", "e1", "Plan", "2026-01-05T10:00:00Z", "2026-01-05T11:00:00Z")
 
 
