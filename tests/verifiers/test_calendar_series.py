@@ -260,7 +260,7 @@ def a_rule(draw):
 
 
 def test_rules_have_the_occurrences_that_another_library_finds():
-    draw, compared = random.Random("rules"), 0  # noqa: S311 - repeatable on purpose
+    draw, compared = random.Random("rules"), 0
     while compared < 150:
         rule = a_rule(draw)
         first = datetime.datetime(draw.randint(1990, 2030), draw.randint(1, 12), draw.randint(1, 28), 9, 30)  # noqa: DTZ001
