@@ -142,6 +142,13 @@ def test_an_event_of_whole_days_takes_them_unless_it_says_otherwise():
     assert holds(left(file([*days[:-1], "TRANSP:TRANSPARENT", days[-1]])), "isFree", **at)
 
 
+@pytest.mark.parametrize(("day", "left_over"), [("20260106", 2), ("20260107", 3), ("20260113", 2)])
+def test_a_day_takes_away_what_begins_on_it_by_the_clock_of_the_series(day, left_over):
+    late = "DTSTART;TZID=America/Los_Angeles:20260106T160000"  # midnight of the next day, in UTC
+    (item,) = read_items(file(event("RRULE:FREQ=WEEKLY;COUNT=3", f"EXDATE;VALUE=DATE:{day}", start=late)))
+    assert len(item.series.occurrences) == left_over
+
+
 def test_an_absent_event_has_no_occurrence_then():
     views = left(file(event(*FIVE)))
     assert not holds(views, "eventAbsent", summary="Yoga", start="2026-02-03T09:00:00Z")

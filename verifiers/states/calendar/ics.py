@@ -54,26 +54,17 @@ def read_items(data: bytes, budget: ReadingBudget | None = None) -> list[Item]:
     """
     budget = budget or ReadingBudget()
     budget.parse(len(data))
-    budget.step(
-        A_FILE
-        + A_BLOCK * data.count(b"BEGIN:V")
-        + A_LINE * data.count(b"\n")
-        + 2 * (data.count(b";") + data.count(b","))
-    )
-    budget.step(data.count(b"\\") // 2 + data.count(b'"') // 16)
+    budget.step(A_FILE + A_BLOCK * data.count(b"BEGIN:V") + A_LINE * data.count(b"\n"))
+    budget.step(2 * (data.count(b";") + data.count(b",")) + data.count(b"\\") // 2 + data.count(b'"') // 16)
     if len(data) > MAX_BYTES:
         raise CorruptState(f"it is longer than {MAX_BYTES} bytes")
     own = ReadingBudget(MAX_STEPS, what="for the occurrences in")
     try:
         return _items(data.decode().removeprefix("\ufeff"), own)
-    except UnicodeDecodeError:
-        raise CorruptState("it is no UTF-8") from None
-    except CalendarRefused as error:
+    except (CalendarRefused, BudgetSpent) as error:
         raise CorruptState(str(error)) from None
     except (ValueError, LookupError, OverflowError):
         raise CorruptState("it is not written as RFC 5545 has it") from None
-    except BudgetSpent as error:
-        raise CorruptState(str(error)) from None
     finally:
         budget.step(own.steps)
 

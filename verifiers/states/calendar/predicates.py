@@ -201,7 +201,7 @@ def count_on_day(context: Context, day: str, count: int, calendar: str | None = 
     """
     wanted = _span_of_day(day)
     parts = _occurrences(context, _entries(context, "event", calendar), wanted[1])
-    matching = [part.entry for part in parts if not part.cancelled and _overlap(part.span, wanted)]
+    matching = [part.entry for part in parts if "CANCELLED" not in part.status and _overlap(part.span, wanted)]
     return ProbeResult(len(matching) == count, _description(matching))
 
 
@@ -261,7 +261,7 @@ def no_overlap(context: Context, calendar: str | None = None, day: str | None = 
     """
     wanted = _span_of_day(day) if day is not None else None
     parts = _occurrences(context, _entries(context, "event", calendar), wanted and wanted[1])
-    spans = [part.span for part in parts if part.takes_time and not part.whole_days]
+    spans = [part.span for part in parts if part.takes_time and "T" in part.entry.item.start]
     if wanted is not None:
         spans = [span for span in spans if _overlap(span, wanted)]
     clashes = _clashes(spans, context.budget)
@@ -365,30 +365,20 @@ def _exists(context: Context, kind: str, calendar: str | None, wanted: Mapping[s
     Raises:
         CorruptState: it is not there, or in no such calendar, and a file cannot be read.
     """
-    unreadable = {place for place, *_ in list_unreadable(context)}
-    entries = [entry for entry in _readable(context, kind, calendar) if entry.calendar not in unreadable]
+    broken = {place for place, *_ in list_unreadable(context)}
+    entries = [entry for entry in _readable(context, kind, calendar) if entry.calendar not in broken]
     there = any(_fits(entry.item, wanted) for entry in entries)
     return ProbeResult(there, _description(entries if there else _entries(context, kind, calendar)))
 
 
 class _Occurrence(NamedTuple):
-    """One occurrence of an event: when it is, and whether it takes time."""
-
     entry: CalendarEntry
     span: Span
     status: str
 
     @property
-    def cancelled(self) -> bool:
-        return "CANCELLED" in self.status.split()
-
-    @property
     def takes_time(self) -> bool:
         return not NO_TIME & set(self.status.split())
-
-    @property
-    def whole_days(self) -> bool:
-        return "T" not in self.entry.item.start
 
 
 def _occurrences(

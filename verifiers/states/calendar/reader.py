@@ -32,10 +32,7 @@ def entries_of(
 ) -> Mapping[str, CalendarEntry]:
     """Return every item of every calendar by the path of its file, with the UID behind those after a file's first.
 
-    Args:
-        tree: the files.
-        budget: what reading may cost; by default the caps in `verifiers.budget`.
-        unreadable: takes calendar, file, reason and digest of each file that is no calendar's.
+    `unreadable` takes calendar, file, reason and digest of each file that is no calendar's.
 
     Raises:
         CorruptState: there is more than the budget allows.

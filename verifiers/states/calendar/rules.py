@@ -49,16 +49,7 @@ class CalendarRefused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule without its end in time.
-
-    Attributes:
-        frequency: `DAILY`, `WEEKLY`, …
-        interval: how many periods it steps on.
-        count: how many occurrences there are, with the first; None where it does not say.
-        days: place (0 for each) and number of the weekday, of each part of BYDAY.
-        numbers: the other parts that restrict it, by name.
-        week_start: number of the day on which weeks begin.
-    """
+    """A rule without its end in time; `days` are place (0 for each) and number of the weekday of each part of BYDAY."""
 
     frequency: str
     interval: int
@@ -98,11 +89,6 @@ def read_rule(parts: Mapping[str, str]) -> Rule:
 
 def list_starts(rule: Rule, first: datetime.datetime, budget: ReadingBudget) -> Iterator[datetime.datetime]:
     """Yield the local times at which a series begins, in order; the first counts whether or not the rule has it.
-
-    Args:
-        rule: what it repeats by.
-        first: when it begins first, without a zone.
-        budget: what each period costs.
 
     Raises:
         CalendarRefused: it yields nothing for too long, or too often in a day.

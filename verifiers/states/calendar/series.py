@@ -44,17 +44,9 @@ NO_LENGTH = Length()
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """What one component of a file says: all occurrences of its item, or what changes one.
+    """What one component of a file says: of all occurrences of its item, or of the one that it `replaces`.
 
-    Attributes:
-        item: its texts, and its own start and end.
-        start: when it begins first, or None.
-        length: how long each occurrence takes.
-        until: the last moment at which its rule lets one begin, or None.
-        added: the moments that RDATE lists, each with its length if it has one.
-        excluded: the moments that EXDATE lists.
-        replaces: the occurrence that it changes, or None.
-        following: whether it changes those after it, too.
+    `until` is UNTIL, `added` and `excluded` are RDATE and EXDATE, and `following` says that it moves later ones too.
     """
 
     item: Item
@@ -96,24 +88,17 @@ def end_of(start: datetime.datetime, length: Length) -> datetime.datetime:
 
 
 def unite(master: Component | None, changes: Sequence[Component], budget: ReadingBudget) -> Item:
-    """Return the item with all its occurrences.
-
-    Args:
-        master: what says of all occurrences, or None where only single ones are known.
-        changes: what changes single ones; of several for one, the last counts.
-        budget: what each occurrence costs.
+    """Return the item with all its occurrences; of several changes of one, the last counts.
 
     Raises:
-        CorruptState: it repeats too fast, lists too much, or costs more than the budget has.
+        CorruptState: it repeats too fast, or costs more than the budget has.
         ValueError: its rule is none, or one that is refused.
     """
     item = (master or changes[0]).item
     listed = master is not None and (item.repeats or master.added or master.excluded)
     if not listed and master is not None and not changes:
         return item
-    begun, cut = (
-        _starts(master, master.start, budget) if master is not None and master.start is not None else ({}, None)
-    )
+    begun, cut = _starts(master, budget) if master is not None and master.start is not None else ({}, None)
     occurrences = sorted(_changed(master, begun, changes, budget), key=lambda occurrence: occurrence[:2])
     differing = {
         occurrence.text: fields
@@ -130,12 +115,11 @@ def unite(master: Component | None, changes: Sequence[Component], budget: Readin
     return replace(item, series=Series(texts, text_of(cut) if cut else "", differing))
 
 
-def _starts(
-    master: Component, first: datetime.datetime, budget: ReadingBudget
-) -> tuple[_Starts, datetime.datetime | None]:
+def _starts(master: Component, budget: ReadingBudget) -> tuple[_Starts, datetime.datetime | None]:
     """Return when the occurrences of a series begin before single ones are changed, and until when that is known."""
     begun: dict[datetime.datetime, tuple[datetime.datetime, Length]] = {}
-    last, cut = first, None
+    first = last = master.start or datetime.datetime.min  # noqa: DTZ901 - its caller has looked
+    cut = None
     rule = read_rule(master.item.repeats or {"FREQ": "DAILY", "COUNT": "1"})
     for number, local in enumerate(list_starts(rule, first.replace(tzinfo=None), budget)):
         budget.step(AN_OCCURRENCE)
@@ -149,11 +133,10 @@ def _starts(
             break
         begun[in_utc(moment)], last = (moment, master.length), moment
     begun |= {in_utc(moment): (moment, length or master.length) for moment, length in master.added}
-    for moment in master.excluded:
-        begun.pop(in_utc(moment), None)
     days = {moment for moment in master.excluded if moment.tzinfo is None}
-    if days:
-        begun = {at: start for at, start in begun.items() if _midnight(start[0]) not in days}
+    excluded = {in_utc(moment) for moment in master.excluded if moment.tzinfo is not None}
+    if days or excluded:
+        begun = {at: at_it for at, at_it in begun.items() if at not in excluded and _midnight(at_it[0]) not in days}
     budget.step(AN_OCCURRENCE * (len(master.added) + len(master.excluded)))
     return begun, cut
 
