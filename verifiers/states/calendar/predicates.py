@@ -29,7 +29,7 @@ from verifiers.states.calendar.rules import DAYS, list_starts, read_rule
 Span: TypeAlias = tuple[datetime.datetime, datetime.datetime]
 
 MAX_PAIRS = 500_000
-AN_ENTRY, AN_OCCURRENCE, A_PAIR, LETTERS = 10, 4, 1, 256  # steps for an entry, …, and letters for a step
+AN_ENTRY, AN_OCCURRENCE, A_PAIR, LETTERS = 10, 6, 1, 256  # steps for an entry, …, and letters for a step
 NO_TIME = {"CANCELLED", "TRANSPARENT"}
 """Parts of the status of an event that takes no time."""
 DAY = {"type": "string", "pattern": r"^[0-9]{4}-[01][0-9]-[0-3][0-9]$", "description": "day, as `2026-01-05`"}
@@ -397,10 +397,15 @@ def _occurrences(
             continue
         if until is not None and series.known_until and _instant(series.known_until) < until:
             raise CorruptState(f"the series {item.uid} is known until {series.known_until} only, and goes on")
-        context.budget.step(AN_OCCURRENCE * len(series.occurrences))
-        for text in series.occurrences:
-            status = series.changed.get(text, {}).get("status", item.status)
-            yield _Occurrence(entry, _span(*text.split("/")), status)
+        context.budget.step(len(series.occurrences))
+        yield from context.once(("occurrences", id(entry)), partial(_parse_occurrences, context, entry, series))
+
+
+def _parse_occurrences(context: Context, entry: CalendarEntry, series: Series) -> Sequence[_Occurrence]:
+    """Return a series' occurrences, which several probes of an evaluation look at."""
+    context.budget.step(AN_OCCURRENCE * len(series.occurrences))
+    statuses = ((text, series.changed.get(text, {}).get("status", entry.item.status)) for text in series.occurrences)
+    return [_Occurrence(entry, _span(*text.split("/")), status) for text, status in statuses]
 
 
 def _letters(entry: CalendarEntry) -> int:
@@ -468,8 +473,10 @@ def _clashes(spans: Sequence[Span], budget: ReadingBudget) -> int:
     """
     clashes = looked_at = 0
     ordered = sorted(spans)
+    budget.step(2 * A_PAIR * len(ordered))
     for place, left in enumerate(ordered):
-        for right in ordered[place + 1 :]:
+        for at in range(place + 1, len(ordered)):
+            right = ordered[at]
             if right[0] >= left[1] and right[0] > left[0]:
                 break
             looked_at += 1
