@@ -1,6 +1,7 @@
 """Tests of the calendar predicates, also on hostile calendars."""
 
 import datetime
+from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from verifiers.language.verdict import Verdict
 from verifiers.states.calendar.entries import HOME
 from verifiers.states.calendar.examples import calendars
-from verifiers.states.calendar.ics import read_item
+from verifiers.states.calendar.ics import read_items
 from verifiers.states.calendar.items import Item, later, normal
 from verifiers.states.calendar.writer import write_item
 from verifiers.tree import FileTree, JudgeInput, Node
@@ -16,6 +17,12 @@ from verifiers.tree import FileTree, JudgeInput, Node
 from .builders import Asked
 
 holds = Asked("calendar")
+
+
+def read_item(data):
+    (item,) = read_items(data)
+    return item
+
 
 PLAN = Item("event", "e1", "Plan", "2026-01-05T10:00:00Z", "2026-01-05T11:00:00Z")
 
@@ -124,7 +131,7 @@ def test_an_alarm_and_an_occurrence_that_was_changed_are_not_the_event():
 @pytest.mark.parametrize("summary", ["plain", "a;b,c\\d\ne", "ü" * 200, "BEGIN:VEVENT"])
 def test_an_item_is_read_as_it_was_written(summary):
     item = Item("event", "e1", summary, "2026-01-05", "2026-01-06", "x", "y", "", {"FREQ": "DAILY"}, ("a@b.c",))
-    assert read_item(write_item(item)) == item
+    assert replace(read_item(write_item(item)), series=None) == item
 
 
 WRECKAGE = {

@@ -348,8 +348,13 @@ def _graph(state: NormalState) -> Iterator[Item]:
 def _calendar(state: NormalState) -> Iterator[Item]:
     for calendar, *plain in state.document["items"]:
         fields = dict(zip(AN_EVENT, plain, strict=True))
-        kind, uid = fields.pop("kind"), fields.pop("uid")
+        kind, uid, series = fields.pop("kind"), fields.pop("uid"), fields.pop("repeats")
+        fields["repeats"] = [*series["occurrences"], series["known_until"]] if series else {}
+        fields["changed occurrences"] = series["changed"] if series else {}
         yield Item(f"{calendar}: {kind} {uid}", kind, {"calendar": calendar, "uid": uid}, _given(fields))
+    for calendar, name, reason, digest in state.document.get("unreadable", ()):
+        fields = {"unreadable": reason, "digest": digest}
+        yield Item(f"{calendar}: file {name}", "file", {"calendar": calendar, "file": name}, fields)
 
 
 def _mail(state: NormalState) -> Iterator[Item]:

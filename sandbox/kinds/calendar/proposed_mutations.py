@@ -114,7 +114,7 @@ def _picked(entry: CalendarEntry) -> dict[str, str]:
 
 def _document(item: Item) -> dict[str, Any]:
     """Write an item as a change takes it; what it does not have is left out."""
-    fields = {key: value for key, value in asdict(item).items() if value and key not in {"kind", "status"}}
+    fields = {key: value for key, value in asdict(item).items() if value and key not in {"kind", "status", "series"}}
     if item.kind == "todo":
         fields["status"] = item.status or "NEEDS-ACTION"
         fields |= {"due": fields.pop("end")} if "end" in fields else {}

@@ -40,7 +40,8 @@ def test_with_workbooks():
 
 def test_with_calendars():
     hour = {"start": "2026-01-05T10:00:00Z", "end": "2026-01-05T11:00:00Z"}
-    events = [{"summary": name, **hour} for name in ("Plan", "Keep", "Drop")]
+    weekly = {"repeats": {"FREQ": "WEEKLY", "COUNT": "3"}}
+    events = [{"summary": name, **hour, **weekly} for name in ("Plan", "Keep", "Drop")]
     state = {"calendars": {"work": {"events": events}, "home": {"todos": [{"summary": "Buy"}]}}}
     before, after = left(
         "calendar",

@@ -124,9 +124,47 @@ LEFT = {
 @pytest.mark.box
 def test_the_servers_writes_are_read_back(played):
     proved = played("calendar", STATES, CALLS, LEFT)
-    assert not proved.errors, proved.log
+    assert [(call["arguments"].get("recurrenceRule"), call["result"]) for call in proved.log if call["error"]] == []
     assert proved.verdict is Verdict.TRUE, proved.evidence.as_json()
     assert [one["displayName"] for one in json.loads(proved.log[0]["result"])] == ["Work", "home"]
+
+
+UNTIL = "2026-02-03T12:00:00+01:00"
+ON_TUESDAY = {**AT_WORK, **NOON}
+RULES = [
+    *({"freq": freq, **end} for freq in ("DAILY", "WEEKLY", "MONTHLY", "YEARLY") for end in ({}, {"count": 3})),
+    {"freq": "WEEKLY", "until": UNTIL},
+    {"freq": "DAILY", "interval": 7, "count": 5, "until": UNTIL},
+    {"freq": "WEEKLY", "interval": 2, "byday": ["TU", "TH", "SU"]},
+    {"freq": "MONTHLY", "byday": ["2TU", "-1FR"], "count": 0},
+    {"freq": "MONTHLY", "bymonthday": [1, 31, -1], "bymonth": [1, 2, 12]},
+    {"freq": "YEARLY", "bymonth": [2], "bymonthday": [29]},
+]
+ORDINARY = [
+    *(("create-event", {**ON_TUESDAY, "summary": "Rule", "recurrenceRule": rule}) for rule in RULES),
+    *(("create-event", {**AT_WORK, **DAY, "summary": "Days", "recurrenceRule": rule}) for rule in RULES),
+    ("create-event", {**AT_WORK, "summary": "", "start": NOON["end"], "end": NOON["start"]}),
+    (
+        "create-event",
+        {**ON_TUESDAY, "summary": "\U0001f9d8\t" * 60, "description": 'a\r\nb: "c"\\n;' * 60, "location": "x" * 75},
+    ),
+    ("create-event", {**AT_WORK, "summary": "Old", "start": "1899-12-31T23:59:59.5Z", "end": "2999-01-01T00:00:00Z"}),
+    ("update-event", {**AT_WORK, "uid": "event-1", "recurrenceRule": {"freq": "WEEKLY", "count": 2}}),
+    ("update-event", {**AT_WORK, "uid": "event-1", "summary": "Again"}),
+    ("update-event", {**AT_WORK, "uid": "event-1", "wholeDay": True, "start": DAY["start"], "end": DAY["end"]}),
+    ("create-todo", {**AT_HOME, "summary": "Do;\n", "due": UNTIL, "start": NOON["start"], "description": ""}),
+]
+
+
+@pytest.mark.box
+def test_no_tool_makes_by_ordinary_use_what_the_reader_refuses(played):
+    refused = [RULES.index(rule) for rule in RULES if "until" in rule]  # the server spells the end's time wrongly
+    made = 1 + sum(tool == "create-event" for tool, _ in ORDINARY) - len(refused)
+    weekly = {"frequency": "WEEKLY", "count": 2, "summary": "Again"}
+    left = [{"calendar.eventCount": {"count": made}}, {"calendar.eventRepeats": weekly}]
+    proved = played("calendar", STATES, ORDINARY, {"all": left})
+    assert [place for place, call in enumerate(proved.log) if call["error"]] == refused
+    assert proved.verdict is Verdict.TRUE, proved.evidence.as_json()
 
 
 @pytest.mark.full

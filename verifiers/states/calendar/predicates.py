@@ -3,7 +3,9 @@
 A calendar is named as in its address (`work`). Without one, all of them are looked at. A moment is a day (`2026-01-05`)
 or an instant with its offset (`2026-01-05T11:00:00+01:00`); instants are the same where they are the same instant. The
 end of an event of whole days is the day after its last day. Texts are exact but for white space at their ends. A series
-is one event, with the start and the end of its first occurrence. A day's events are those that touch it in UTC.
+is one event, with the start and the end of its first occurrence; where it matters when something takes place, each of
+its occurrences counts (`docs/SPEC.md`, 3). A day's events are those that touch it in UTC. A calendar in which a file
+cannot be read counts against whoever left it; the others are judged all the same.
 """
 
 from __future__ import annotations
@@ -11,21 +13,25 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TypeAlias
+from itertools import islice
+from typing import NamedTuple, TypeAlias
 
 from verifiers.budget import ReadingBudget
 from verifiers.errors import CorruptState, TargetMissing
 from verifiers.predicates.context import Context
 from verifiers.predicates.registry import COUNT, NAME, NOTHING, TEXT, Example, ProbeResult, names, predicate
 from verifiers.quoting import listed
-from verifiers.states.calendar.entries import CalendarEntry, open_calendars
+from verifiers.states.calendar.entries import CalendarEntry, list_unreadable, open_calendars
 from verifiers.states.calendar.examples import calendars
-from verifiers.states.calendar.items import Item, normal
+from verifiers.states.calendar.items import Item, Series, normal
+from verifiers.states.calendar.rules import DAYS, list_starts, read_rule
 
 Span: TypeAlias = tuple[datetime.datetime, datetime.datetime]
 
 MAX_PAIRS = 500_000
-AN_ENTRY, A_PAIR, LETTERS = 10, 1, 256  # steps for an entry and for a pair, and letters for a step
+AN_ENTRY, AN_OCCURRENCE, A_PAIR, LETTERS = 10, 6, 1, 256  # steps for an entry, …, and letters for a step
+NO_TIME = {"CANCELLED", "TRANSPARENT"}
+"""Parts of the status of an event that takes no time."""
 DAY = {"type": "string", "pattern": r"^[0-9]{4}-[01][0-9]-[0-3][0-9]$", "description": "day, as `2026-01-05`"}
 MOMENT = {
     "type": "string",
@@ -87,8 +93,7 @@ def event_exists(  # noqa: PLR0917 - each is an argument of the predicate
 ) -> ProbeResult:
     """There is an event of this title, and all else that is given is so of the same event."""
     wanted = {"summary": summary, "start": start, "end": end, "location": location, "description": description}
-    entries = _entries(context, "event", calendar)
-    return ProbeResult(any(_fits(entry.item, wanted) for entry in entries), _description(entries))
+    return _exists(context, "event", calendar, wanted)
 
 
 @predicate(
@@ -100,11 +105,13 @@ def event_exists(  # noqa: PLR0917 - each is an argument of the predicate
     example=Example({"summary": "Clash"}, FULL, OTHER),
 )
 def event_absent(context: Context, summary: str, calendar: str | None = None, start: str | None = None) -> ProbeResult:
-    """No event has this title, or none that starts then."""
+    """No event has this title, or none of them has an occurrence that starts then."""
     entries = _entries(context, "event", calendar)
-    return ProbeResult(
-        not any(_fits(entry.item, {"summary": summary, "start": start}) for entry in entries), _description(entries)
-    )
+    fitting = [entry for entry in entries if _fits(entry.item, {"summary": summary})]
+    if start is not None:
+        wanted = _instant(_moment(start))
+        fitting = [part.entry for part in _occurrences(context, fitting, wanted) if part.span[0] == wanted]
+    return ProbeResult(not fitting, _description(entries))
 
 
 @predicate(
@@ -117,9 +124,7 @@ def event_absent(context: Context, summary: str, calendar: str | None = None, st
 )
 def event_moved(context: Context, uid: str, start: str, end: str, calendar: str | None = None) -> ProbeResult:
     """The event of this identity is there, and begins and ends then: it was changed, and not made anew."""
-    entries = _entries(context, "event", calendar)
-    wanted = {"uid": uid, "start": start, "end": end}
-    return ProbeResult(any(_fits(entry.item, wanted) for entry in entries), _description(entries))
+    return _exists(context, "event", calendar, {"uid": uid, "start": start, "end": end})
 
 
 @predicate(
@@ -156,15 +161,29 @@ def event_repeats(  # noqa: PLR0917 - each is an argument of the predicate
     days: Sequence[str] | None = None,
     calendar: str | None = None,
 ) -> ProbeResult:
-    """There is one event of this title; it repeats so, so often where a count is given, on these days where they are.
+    """There is one event of this title, and it has the occurrences of this series from its own start on.
 
-    A day is `MO` to `SU`.
+    Whatever rule or list of dates makes them is right. Without a count, any number of at least two is. A day is `MO` to
+    `SU`; without days, a series has those of its first occurrence.
     """
-    rule = _only(context, "event", summary, calendar).repeats
-    same = rule.get("FREQ") == frequency and rule.get("INTERVAL", "1") == str(interval)
-    same = same and (count is None or rule.get("COUNT") == str(count))
-    same = same and (days is None or sorted(rule.get("BYDAY", "").split(",")) == sorted(days))
-    return ProbeResult(same, f"its rule is {listed([f'{name}={value}' for name, value in rule.items()])}")
+    item = _only(context, "event", summary, calendar)
+    series = item.series or Series((f"{item.start}/{item.end}",))
+    held = series.occurrences
+    rule = {"FREQ": frequency, "INTERVAL": str(interval)} | ({"BYDAY": ",".join(days)} if days else {})
+    if not set(days or ()) <= set(DAYS):
+        raise TargetMissing(f"there is no such day: {listed(sorted(set(days or ()) - set(DAYS)))}")
+    context.budget.step(AN_OCCURRENCE * len(held))
+    walls = [tuple(map(_local, text.split("/"))) for text in held]
+    first = walls[0] if walls and item.start else None
+    starts = list_starts(read_rule(rule), first[0], context.budget) if first else iter(())
+    same = first is not None and [start for start, _ in walls] == list(islice(starts, len(held)))
+    same = same and len({end - start for start, end in walls}) == 1
+    if count is None:
+        same = same and len(held) > 1
+    else:
+        same = same and (len(held) < count if series.known_until else len(held) == count)
+    more = f", and more after {series.known_until}" if series.known_until else ""
+    return ProbeResult(same, f"it is {listed(held)}{more}")
 
 
 @predicate(
@@ -176,13 +195,13 @@ def event_repeats(  # noqa: PLR0917 - each is an argument of the predicate
     example=Example({"day": "2026-01-05", "count": 1}, FULL, OTHER),
 )
 def count_on_day(context: Context, day: str, count: int, calendar: str | None = None) -> ProbeResult:
-    """This many events touch the day, which begins and ends in UTC."""
-    first = _day(day)
-    matching = [
-        entry
-        for entry in _entries(context, "event", calendar)
-        if _overlap(_span(entry.item), (first, first + datetime.timedelta(days=1)))
-    ]
+    """This many events touch the day, which begins and ends in UTC; each occurrence of a series is one.
+
+    What is cancelled does not count; what takes no time does.
+    """
+    wanted = _span_of_day(day)
+    parts = _occurrences(context, _entries(context, "event", calendar), wanted[1])
+    matching = [part.entry for part in parts if "CANCELLED" not in part.status and _overlap(part.span, wanted)]
     return ProbeResult(len(matching) == count, _description(matching))
 
 
@@ -235,11 +254,16 @@ def events_are(context: Context, calendar: str, events: Sequence[Mapping[str, st
     example=Example({"day": "2026-01-05"}, FULL, partial(calendars, {"work": [PLAN], "home": [LATE]})),
 )
 def no_overlap(context: Context, calendar: str | None = None, day: str | None = None) -> ProbeResult:
-    """No two events are at the same time, or none of those that touch the day; those of whole days do not count."""
-    spans = [_span(entry.item) for entry in _entries(context, "event", calendar) if "T" in entry.item.start]
-    if day is not None:
-        first = _day(day)
-        spans = [span for span in spans if _overlap(span, (first, first + datetime.timedelta(days=1)))]
+    """No two events are at the same time, or none of those that touch the day; those of whole days do not count.
+
+    Each occurrence of a series counts that is known (`docs/SPEC.md`, 3), and what is cancelled or takes no time does
+    not.
+    """
+    wanted = _span_of_day(day) if day is not None else None
+    parts = _occurrences(context, _entries(context, "event", calendar), wanted and wanted[1])
+    spans = [part.span for part in parts if part.takes_time and "T" in part.entry.item.start]
+    if wanted is not None:
+        spans = [span for span in spans if _overlap(span, wanted)]
     clashes = _clashes(spans, context.budget)
     return ProbeResult(clashes == 0, f"of {len(spans)} events {clashes} pairs overlap")
 
@@ -253,9 +277,13 @@ def no_overlap(context: Context, calendar: str | None = None, day: str | None = 
     example=Example({"start": "2026-01-05T11:00:00Z", "end": "2026-01-05T12:00:00Z"}, FULL, OTHER),
 )
 def is_free(context: Context, start: str, end: str, calendar: str | None = None) -> ProbeResult:
-    """No event touches this time; what ends or begins just then does not."""
+    """No event touches this time; what ends or begins just then does not.
+
+    Each occurrence of a series counts, and an event of whole days does; what is cancelled or takes no time does not.
+    """
     wanted = (_instant(_moment(start)), _instant(_moment(end)))
-    overlapping = [entry for entry in _entries(context, "event", calendar) if _overlap(_span(entry.item), wanted)]
+    parts = _occurrences(context, _entries(context, "event", calendar), wanted[1])
+    overlapping = [part.entry for part in parts if part.takes_time and _overlap(part.span, wanted)]
     return ProbeResult(not overlapping, _description(overlapping))
 
 
@@ -281,8 +309,7 @@ def todo_exists(  # noqa: PLR0917 - each is an argument of the predicate
     A task with no status needs action.
     """
     wanted = {"summary": summary, "end": due, "status": status, "location": location, "description": description}
-    entries = _entries(context, "todo", calendar)
-    return ProbeResult(any(_fits(entry.item, wanted) for entry in entries), _description(entries))
+    return _exists(context, "todo", calendar, wanted)
 
 
 @predicate(
@@ -314,10 +341,71 @@ def todo_count(context: Context, count: int, calendar: str | None = None, status
 
 
 def _entries(context: Context, kind: str, calendar: str | None) -> list[CalendarEntry]:
+    """Return the events or tasks of a calendar, or of all.
+
+    Raises:
+        CorruptState: one of its files cannot be read.
+    """
+    for place, name, reason, _ in list_unreadable(context):
+        if calendar in {None, place}:
+            raise CorruptState(f"the file {place}/{name} of the calendar cannot be read: {reason}")
+    return _readable(context, kind, calendar)
+
+
+def _readable(context: Context, kind: str, calendar: str | None) -> list[CalendarEntry]:
     entries = open_calendars(context)
     letters = context.once("calendar letters", lambda: sum(map(_letters, entries)))
     context.budget.step(AN_ENTRY * len(entries) + letters // LETTERS)
     return [entry for entry in entries if entry.item.kind == kind and calendar in {None, entry.calendar}]
+
+
+def _exists(context: Context, kind: str, calendar: str | None, wanted: Mapping[str, str | None]) -> ProbeResult:
+    """Look for an item; one of a calendar that can be read is there whatever the others hold.
+
+    Raises:
+        CorruptState: it is not there, or in no such calendar, and a file cannot be read.
+    """
+    broken = {place for place, *_ in list_unreadable(context)}
+    entries = [entry for entry in _readable(context, kind, calendar) if entry.calendar not in broken]
+    there = any(_fits(entry.item, wanted) for entry in entries)
+    return ProbeResult(there, _description(entries if there else _entries(context, kind, calendar)))
+
+
+class _Occurrence(NamedTuple):
+    entry: CalendarEntry
+    span: Span
+    status: str
+
+    @property
+    def takes_time(self) -> bool:
+        return not NO_TIME & set(self.status.split())
+
+
+def _occurrences(
+    context: Context, entries: Sequence[CalendarEntry], until: datetime.datetime | None
+) -> Iterator[_Occurrence]:
+    """Yield the occurrences of events.
+
+    Raises:
+        CorruptState: a series goes on before this moment, but is not known until then.
+    """
+    for entry in entries:
+        item, series = entry.item, entry.item.series
+        if series is None:
+            if item.start:
+                yield _Occurrence(entry, _span(item.start, item.end), item.status)
+            continue
+        if until is not None and series.known_until and _instant(series.known_until) < until:
+            raise CorruptState(f"the series {item.uid} is known until {series.known_until} only, and goes on")
+        context.budget.step(len(series.occurrences))
+        yield from context.once(("occurrences", id(entry)), partial(_parse_occurrences, context, entry, series))
+
+
+def _parse_occurrences(context: Context, entry: CalendarEntry, series: Series) -> Sequence[_Occurrence]:
+    """Return a series' occurrences, which several probes of an evaluation look at."""
+    context.budget.step(AN_OCCURRENCE * len(series.occurrences))
+    statuses = ((text, series.changed.get(text, {}).get("status", entry.item.status)) for text in series.occurrences)
+    return [_Occurrence(entry, _span(*text.split("/")), status) for text, status in statuses]
 
 
 def _letters(entry: CalendarEntry) -> int:
@@ -355,12 +443,19 @@ def _instant(text: str) -> datetime.datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
 
 
-def _day(text: str) -> datetime.datetime:
-    return _instant(_moment(text))
+def _span_of_day(text: str) -> Span:
+    first = _instant(_moment(text))
+    return first, first + datetime.timedelta(days=1)
 
 
-def _span(item: Item) -> Span:
-    return _instant(item.start), _instant(item.end)
+def _local(text: str) -> datetime.datetime:
+    return datetime.datetime.fromisoformat(text).replace(tzinfo=None)
+
+
+def _span(start: str, end: str) -> Span:
+    """Return a time span; what ends before it begins is a moment."""
+    begin = _instant(start)
+    return begin, max(begin, _instant(end))
 
 
 def _overlap(left: Span, right: Span) -> bool:
@@ -378,8 +473,10 @@ def _clashes(spans: Sequence[Span], budget: ReadingBudget) -> int:
     """
     clashes = looked_at = 0
     ordered = sorted(spans)
+    budget.step(2 * A_PAIR * len(ordered))
     for place, left in enumerate(ordered):
-        for right in ordered[place + 1 :]:
+        for at in range(place + 1, len(ordered)):
+            right = ordered[at]
             if right[0] >= left[1] and right[0] > left[0]:
                 break
             looked_at += 1

@@ -20,7 +20,7 @@ def write_item(item: Item) -> bytes:
     lines += _dated("DTSTART", item.start)
     lines += _dated("DTEND" if item.kind == "event" else "DUE", item.end)
     lines += [f"{name}:{_escaped(text)}" for name, key in TEXTS.items() if (text := getattr(item, key))]
-    lines += [f"STATUS:{item.status}"] if item.status else []
+    lines += ["TRANSP:TRANSPARENT" if word == "TRANSPARENT" else f"STATUS:{word}" for word in item.status.split()]
     if item.repeats:
         lines.append("RRULE:" + ";".join(f"{name}={value}" for name, value in item.repeats.items()))
     lines += [f"ATTENDEE:mailto:{address}" for address in item.attendees]

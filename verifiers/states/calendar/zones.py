@@ -5,18 +5,20 @@ A zone is a list of observances (standard and daylight time). Each begins once, 
 
 from __future__ import annotations
 
-import calendar
 import datetime
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from verifiers.budget import ReadingBudget
+from verifiers.states.calendar.rules import CalendarRefused, Rule, days_of_year, fits, read_rule
+
 MAX_OBSERVANCES = 100
 """Of a file; one for each change of a zone's law since 1900 needs fewer."""
+AN_OBSERVANCE = 150
+"""Steps for the days of two years of an observance."""
 
 _OFFSET = re.compile(r"([+-])(\d\d)(\d\d)(\d\d)?")
-_DAY = re.compile(r"([+-]?\d)?(MO|TU|WE|TH|FR|SA|SU)")
-_DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _PARTS = {"FREQ", "BYMONTH", "BYDAY", "BYMONTHDAY", "UNTIL", "INTERVAL", "WKST"}
 
 
@@ -29,7 +31,7 @@ class Observance:
         before: the offset before it.
         offset: its offset.
         others: further onsets that are listed.
-        rule: the parts of its yearly rule; empty where it has none.
+        rule: its yearly rule, or None.
         until: the last moment at which its rule lets it begin, in UTC, or None.
     """
 
@@ -37,43 +39,32 @@ class Observance:
     before: datetime.timedelta
     offset: datetime.timedelta
     others: Sequence[datetime.datetime]
-    rule: Mapping[str, str]
+    rule: Rule | None
     until: datetime.datetime | None
-
-    def __post_init__(self) -> None:
-        """Refuse a rule that is no yearly one.
-
-        Raises:
-            ValueError: it is not.
-        """
-        rule = self.rule
-        once = rule.get("FREQ") == "YEARLY" and rule.get("INTERVAL", "1") == "1" and "," not in rule.get("BYMONTH", "")
-        if rule and (not once or rule.keys() - _PARTS or _DAY.fullmatch(rule.get("BYDAY", "MO")) is None):
-            raise ValueError(rule)
 
     def onsets(self, year: int) -> Iterator[datetime.datetime]:
         """Yield its onsets up to the end of a year; of those by the rule, the last two years' are enough."""
         yield self.first
         yield from self.others
-        for one in (year - 1, year) if self.rule else ():
-            onset = self._onset(one)
-            if onset and onset > self.first and (self.until is None or onset - self.before <= self.until):
+        if (rule := self.rule) is None:
+            return
+        for day in (day for of in (max(year - 1, 1), year) for day in days_of_year(rule, self.first.date(), of)):
+            onset = datetime.datetime.combine(day, self.first.time())
+            if fits(rule, day) and onset > self.first and not (self.until and onset - self.before > self.until):
                 yield onset
 
-    def _onset(self, year: int) -> datetime.datetime | None:
-        month = int(self.rule.get("BYMONTH", self.first.month))
-        length = calendar.monthrange(year, month)[1]
-        days = [int(day) for day in self.rule.get("BYMONTHDAY", "").split(",") if day]
-        fitting = [day for day in range(1, length + 1) if not days or day in days or day - length - 1 in days]
-        if "BYDAY" in self.rule:
-            place, weekday = _DAY.fullmatch(self.rule["BYDAY"]).groups()  # type: ignore[union-attr]  # was looked at
-            first = datetime.date(year, month, 1).weekday()
-            fitting = [day for day in fitting if (first + day - 1) % 7 == _DAYS.index(weekday)]
-            at = int(place or 1)
-            fitting = fitting[at - 1 if at > 0 else at :][:1]
-        elif not days:
-            fitting = [day for day in fitting if day == self.first.day]
-        return datetime.datetime.combine(datetime.date(year, month, fitting[0]), self.first.time()) if fitting else None
+
+def read_yearly(parts: Mapping[str, str]) -> Rule | None:
+    """Read an observance's rule, or None where it has none.
+
+    Raises:
+        CalendarRefused: it is no yearly one.
+    """
+    if not parts:
+        return None
+    if parts["FREQ"] != "YEARLY" or parts.get("INTERVAL", "1") != "1" or parts.keys() - _PARTS:
+        raise CalendarRefused("the rule of a time zone is no yearly one")
+    return read_rule(parts)
 
 
 def read_offset(text: str) -> datetime.timedelta:
@@ -90,20 +81,50 @@ def read_offset(text: str) -> datetime.timedelta:
     return -length if match[1] == "-" else length
 
 
-def utc_of(zone: Sequence[Observance], local: datetime.datetime) -> datetime.datetime:
-    """Return the instant of a local time in a zone.
+class FileZone(datetime.tzinfo):
+    """A zone that a file defines, for local times that are converted to UTC.
 
     A time that a change skips counts by the offset before it, one that occurs twice is the first (RFC 5545, 3.3.5).
-
-    Raises:
-        ValueError: the zone has no observance.
     """
-    nothing = datetime.timedelta(0)
-    begun = [
-        (onset, observance.offset)
-        for observance in zone
-        for onset in observance.onsets(local.year)
-        if onset + max(nothing, observance.offset - observance.before) <= local
-    ]
-    offset = max(begun)[1] if begun else min(zone, key=lambda observance: observance.first).before
-    return (local - offset).replace(tzinfo=datetime.UTC)
+
+    def __init__(self, observances: Sequence[Observance], budget: ReadingBudget) -> None:
+        """Take the observances; each year that is asked about costs some of the budget.
+
+        Raises:
+            CalendarRefused: there are none.
+        """
+        if not observances:
+            raise CalendarRefused("a time zone has no observances")
+        self._observances, self._budget = observances, budget
+        self._before = min(observances, key=lambda observance: observance.first).before
+        self._years: dict[int, Sequence[tuple[datetime.datetime, datetime.datetime, datetime.timedelta]]] = {}
+
+    def utcoffset(self, moment: datetime.datetime | None) -> datetime.timedelta | None:
+        """Return the offset at a local time."""
+        if moment is None:
+            return None
+        local = moment.replace(tzinfo=None)
+        begun = [(onset, offset) for since, onset, offset in self._onsets(local.year) if since <= local]
+        return max(begun)[1] if begun else self._before
+
+    def dst(self, _: datetime.datetime | None) -> None:
+        """Return None: nobody asks what part of the offset is daylight time."""
+
+    def tzname(self, _: datetime.datetime | None) -> None:
+        """Return None: nobody asks for its name."""
+
+    def _onsets(self, year: int) -> Sequence[tuple[datetime.datetime, datetime.datetime, datetime.timedelta]]:
+        """Return the onset that counts at New Year and the year's: since when each counts, it, and the offset."""
+        if year not in self._years:
+            self._budget.step(sum(AN_OBSERVANCE + 3 * len(observance.others) for observance in self._observances))
+            nothing = datetime.timedelta(0)
+            known = [
+                (onset + max(nothing, observance.offset - observance.before), onset, observance.offset)
+                for observance in self._observances
+                for onset in observance.onsets(year)
+            ]
+            new_year = datetime.datetime(year, 1, 1)  # noqa: DTZ001 - of the zone
+            before = [entry for entry in known if entry[0] <= new_year]
+            recent = [max(before, key=lambda entry: entry[1:])] if before else []
+            self._years[year] = [*recent, *(entry for entry in known if entry[0] > new_year)]
+        return self._years[year]
