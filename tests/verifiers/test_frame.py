@@ -1,6 +1,7 @@
 """Tests of the frame: what a reader reads is compared, and only what a selection names may change."""
 
 import io
+import json
 import re
 import zipfile
 from dataclasses import replace
@@ -19,6 +20,8 @@ from verifiers.predicates.namespaces import known
 from verifiers.states.changes import describe, list_changes
 from verifiers.states.damage import list_damages
 from verifiers.states.files.examples import files
+from verifiers.states.forge.examples import forge as example_forge
+from verifiers.states.forge.examples import repository_record
 from verifiers.states.git.examples import repository
 from verifiers.states.items import SORTS, Item, items_of
 from verifiers.states.mailbox.writer import NewMessage, maildir
@@ -244,6 +247,30 @@ def test_a_file_that_was_made_again_with_its_bytes_is_no_change_and_its_mode_is_
     assert "file a.txt, mode changed" in framed(run, before).found
 
 
+@pytest.mark.parametrize(
+    ("path", "value", "named"),
+    [
+        ("labels/bug/color", "000000", "repository acme/site, labels changed"),
+        ("labels/new", {"color": "ededed", "description": None}, "repository acme/site, labels changed"),
+        ("milestones/1/due_on", "2026-01-01T00:00:00Z", "milestone 1, due_on changed"),
+        ("collaborators", [], "collaborators changed"),
+        ("archived", True, "archived changed"),
+        ("issues/2/pull/requested_reviewers", [], "pull request #2, requested_reviewers changed"),
+    ],
+)
+def test_what_a_forge_keeps_beside_issues_is_compared(path, value, named):
+    before = example_forge()
+    (tree,) = before.states.values()
+    data = json.loads(tree["state.json"].data)
+    *steps, last = path.split("/")
+    place = data["repositories"]["acme/site"]
+    for step in steps:
+        place = place[step]
+    place[last] = value
+    state = replace(tree["state.json"], data=json.dumps(data).encode())
+    assert named in framed(JudgeInput({"github": type(tree)({**tree, "state.json": state})}), before).found
+
+
 def test_a_view_of_a_postgres_database_is_noticed():
     before = postgres_database({"t": [["id", "integer"]]})
     document = read_all(before.states)["postgres"].document
@@ -345,7 +372,7 @@ def test_damage_has_each_sort_of_thing_changed_taken_away_and_made_twice():
     assert "table t, removed" in said
 
 
-UNMERGED = {"merge_commit": None, "merge_method": None}
+UNMERGED = {"merge_commit": None, "merge_method": None, "maintainer_can_modify": False, "requested_reviewers": []}
 START = {"c1": ["t1", [], "Start"], "c2": ["t2", ["c1"], "Page"]}
 TREES = {"t1": [["100644", "a.txt", "b1"]], "t2": [["100644", "a.txt", "b1"], ["100644", "page.txt", "b1"]]}
 
@@ -364,11 +391,10 @@ def issue(**otherwise: Any) -> dict[str, Any]:
 
 
 def forge(refs: dict[str, str], **of_pull: Any) -> NormalState:
-    about = {"description": None, "private": False, "default_branch": "main", "parent": None, "milestones": {}}
-    record = {**about, "issues": {"1": issue(pull=pull(**of_pull))}}
+    record = repository_record({"1": issue(pull=pull(**of_pull))})
     git = {"head": "ref: refs/heads/main", "refs": refs, "commits": START, "trees": TREES, "blobs": {"b1": 0}}
     document = {
-        "forge": {"viewer": "ada", "repositories": {"acme/site": record}},
+        "forge": {"viewer": "ada", "users": {}, "repositories": {"acme/site": record}},
         "repositories": {"repositories/acme/site.git": {**git, "index": {"entries": []}, "files": []}},
     }
     return NormalState(document, (b"A\n",))

@@ -56,9 +56,15 @@ A_MESSAGE = (
 MARKS = {"S": "read", "F": "flagged", "R": "answered", "D": "draft", "T": "deleted"}
 """Letter of a message's flags to the field that it is."""
 AN_EVENT = ("kind", "uid", "summary", "start", "end", "location", "description", "status", "repeats", "attendees")
-A_REPOSITORY = ("description", "private", "default_branch", "parent")
+A_REPOSITORY = (
+    *("description", "private", "default_branch", "parent", "homepage", "archived", "topics", "language", "stars"),
+    *("collaborators", "labels", "statuses"),
+)
 AN_ISSUE = ("title", "body", "user", "state", "state_reason", "labels", "assignees", "milestone")
-A_PULL = ("head", "base", "draft", "merged_at", "merge_commit", "merge_method")
+A_PULL = (
+    *("head", "base", "draft", "merged_at", "merge_commit", "merge_method", "maintainer_can_modify"),
+    "requested_reviewers",
+)
 A_HEAD, A_BASE = ("repository", "branch", "sha"), ("branch", "sha")
 REMARK_SORTS = {"comments": "comment", "reviews": "review", "review_comments": "review comment"}
 REMARK_FIELDS = {
@@ -225,12 +231,14 @@ def _tree(
 def _forge(state: NormalState) -> Iterator[Item]:
     forge = state.document["forge"]
     yield Item("account", "account", {}, {"viewer": forge["viewer"]})
+    for login, user in forge["users"].items():
+        yield Item(f"account {login}", "account", {"login": login}, user)
     for name, repository in forge["repositories"].items():
         key, stored = {"repository": name}, f"repositories/{name}.git" in state.document["repositories"]
         yield Item(f"repository {name}", "repository", key, {**_named(repository, A_REPOSITORY), "git": stored})
         for number, milestone in repository["milestones"].items():
             its = {**key, "number": int(number)}
-            yield Item(f"{name}: milestone {number}", "milestone", its, {"title": milestone["title"]})
+            yield Item(f"{name}: milestone {number}", "milestone", its, milestone)
         for number, issue in repository["issues"].items():
             yield from _issue(name, int(number), issue)
     for path, repository in state.document["repositories"].items():

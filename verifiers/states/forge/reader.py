@@ -26,6 +26,8 @@ _PULL = record(
     merged_at=or_none(text),
     merge_commit=or_none(text),
     merge_method=or_none(text),
+    maintainer_can_modify=flag,
+    requested_reviewers=list_of(text),
     reviews=list_of(record(user=text, state=text, body=text)),
     review_comments=list_of(record(user=text, path=text, body=text)),
 )
@@ -47,19 +49,24 @@ _REPOSITORY = record(
     private=flag,
     default_branch=text,
     parent=or_none(text),
-    milestones=map_of(record(title=text)),
+    homepage=or_none(text),
+    archived=flag,
+    topics=list_of(text),
+    language=or_none(text),
+    stars=integer,
+    collaborators=list_of(text),
+    labels=map_of(record(color=text, description=or_none(text))),
+    statuses=map_of(list_of(record(context=text, state=text, description=or_none(text), target_url=or_none(text)))),
+    milestones=map_of(record(title=text, description=or_none(text), state=text, due_on=or_none(text))),
     issues=map_of(_ISSUE),
 )
-
-
-def _nothing(value: Any, budget: ReadingBudget) -> dict[str, Any]:  # noqa: ARG001 - as every shape
-    """Drop an object that no predicate reads."""
-    if not isinstance(value, dict):
-        raise TypeError
-    return {}
-
-
-_FORGE = record(schema=one_of(SCHEMA), viewer=text, users=_nothing, repositories=map_of(_REPOSITORY))
+_USER = record(
+    type=text,
+    members=list_of(text),
+    email=text,
+    **dict.fromkeys(("name", "bio", "company", "location"), or_none(text)),
+)
+_FORGE = record(schema=one_of(SCHEMA), viewer=text, users=map_of(_USER), repositories=map_of(_REPOSITORY))
 
 
 def read_forge(tree: FileTree, budget: ReadingBudget) -> NormalState:
