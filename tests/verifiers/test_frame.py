@@ -154,6 +154,37 @@ def test_what_a_server_does_by_itself_is_no_change():
     assert framed(database(used_up), database(keyed)).verdict is Verdict.TRUE
 
 
+KEYED = ["CREATE TABLE k (id INTEGER PRIMARY KEY AUTOINCREMENT, v)", "INSERT INTO k VALUES (7, 'a')"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE sqlite_sequence SET seq = 500",
+        "UPDATE sqlite_sequence SET seq = 3",
+        "UPDATE sqlite_sequence SET seq = 'x'",
+        "DELETE FROM sqlite_sequence",
+        "INSERT INTO sqlite_sequence VALUES ('nothing', 1)",
+        "PRAGMA encoding = 'UTF-16'",
+    ],
+)
+def test_a_key_counter_that_was_set_by_hand_is_a_change(statement):
+    pragmas = [statement] if statement.startswith("PRAGMA") else []
+    after = database([*pragmas, *KEYED, *([statement] if not pragmas else [])])
+    assert framed(after, database(KEYED)).verdict is Verdict.FALSE
+
+
+def test_keys_that_rows_used_up_are_no_change_of_their_table():
+    row = {"item": "row", "where": {"table": "k", "id": 5000}, "add": 1}
+    after = database(
+        [*KEYED, "INSERT INTO k VALUES (5000, 'b')", "INSERT INTO k (v) VALUES ('c')", "DELETE FROM k WHERE id = 5001"]
+    )
+    assert framed(after, database(KEYED), row).verdict is Verdict.TRUE
+    empty, emptied = JudgeInput({"sqlite": tree_of({"main.db": b""})}), ["CREATE TABLE t (a)", "DROP TABLE t"]
+    assert framed(database(emptied), empty).verdict is Verdict.TRUE
+    assert framed(database(["PRAGMA page_size = 1024", *emptied]), empty).verdict is Verdict.FALSE
+
+
 def with_parts(run, edit):
     """Edit the text of each part of the one workbook in a state; parts that `edit` lists for "" are added."""
     (tree,) = run.states.values()

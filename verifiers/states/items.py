@@ -89,7 +89,7 @@ SORTS: Mapping[str, Sequence[str]] = {
     "workbook": ("file", "workbook", "name", "sheet", "merged cells", "row", "appearance"),
 }
 """State kind to the sorts of its items that a selection can name."""
-_FOLDER, _PRIMARY, _COMPUTED = "040000", "p", 2
+_FOLDER, _PRIMARY, _COMPUTED, _SEQUENCE = "040000", "p", 2, "sqlite_sequence"
 
 
 def items_of(namespace: str, state: NormalState, budget: ReadingBudget | None = None) -> dict[str, Item]:
@@ -275,7 +275,15 @@ def _database(state: NormalState) -> Iterator[Item]:
         yield Item(f"file {path}", "file", {"path": path}, {})
     for kind, name, table, sql in state.document.get("others", ()):
         yield Item(f"{kind} {name}", kind, {"name": name}, {"table": table, "sql": sql})
-    for table in state.document["tables"]:
+    tables = state.document["tables"]
+    counts = {table["name"] for table in tables if "autoincrement" in table.get("sql", "").lower()}
+    counted = next((table["rows"] for table in tables if table["name"] == _SEQUENCE and "rows" in table), ())
+    given_out = [row for row in counted if isinstance(row, list) and isinstance(row[0], str)]
+    last = {table: key for table, key in given_out if table in counts}
+    for table, key in given_out:
+        if table not in last or last[table] != key:
+            yield Item(f"{_SEQUENCE} row {table}", "row", {"table": _SEQUENCE}, {"name": table, "seq": key})
+    for table in tables:
         name = table["name"]
         if own_changes.is_sqlites_own(name):
             continue
@@ -283,17 +291,24 @@ def _database(state: NormalState) -> Iterator[Item]:
             yield Item(f"table {name}", "table", {"table": name}, {"unreadable": table["spoiled"]})
             continue
         columns = table["columns"]
-        yield Item(f"table {name}", "table", {"table": name}, {"sql": table.get("sql", "")})
+        keys = [column[0] for column in columns if column[4]]
+        stored = [column[0] for column in columns if column[5] != _COMPUTED]
+        about_keys = {"keys": [last.get(name), _highest(table["rows"], stored, keys)]} if name in counts else {}
+        yield Item(f"table {name}", "table", {"table": name}, {"sql": table.get("sql", ""), **about_keys})
         for column, *about in columns:
             fields = dict(zip(("type", "not null", "default", "key", "hidden"), about, strict=True))
             yield Item(f"column {column} of {name}", "column", {"table": name, "column": column}, fields)
-        stored = [column[0] for column in columns if column[5] != _COMPUTED]
-        keys = [column[0] for column in columns if column[4]]
         if isinstance(table["rows"], dict):
             yield Item(f"rows of {name}", "rows", {"table": name}, {"unreadable": table["rows"]["spoiled"]})
         else:
             rows = ([_cell(cell, state) for cell in row] for row in table["rows"])
             yield from _rows({"table": name}, name, stored, keys, rows)
+
+
+def _highest(rows: Any, columns: Sequence[str], keys: Sequence[str]) -> int | None:
+    """Return the highest number that the one key of some rows has."""
+    place = columns.index(keys[0])
+    return max((row[place] for row in rows if isinstance(row, list) and type(row[place]) is int), default=None)
 
 
 def _tables(state: NormalState) -> Iterator[Item]:

@@ -22,9 +22,8 @@ GENERATED_KEYS: Mapping[str, str] = {"event": "uid", "message": "id", "sent mess
 def is_sqlites_own(table: str) -> bool:
     """Say whether SQLite keeps a table for itself, of which no statement of an agent is the cause.
 
-    `sqlite_sequence` counts the keys that were given out, also those of rows that were refused or deleted again;
     `sqlite_stat1` holds what the query planner measured. No statement makes a table of such a name (SQLite, "Database
-    File Format", section 2.6).
+    File Format", section 2.6). The keys that `sqlite_sequence` counts are told by value (`_has_given_out_keys`).
     """
     return table.lower().startswith("sqlite_")
 
@@ -55,6 +54,17 @@ def _has_counted_on(before: Any, after: Any) -> bool:
     return type(after) is int and type(before) in {int, type(None)} and 0 <= after - (before or 0) <= MAX_COUNTED
 
 
+def _has_given_out_keys(before: Any, after: Any) -> bool:
+    """Say whether a table gave out some more keys, for rows that are there or that were refused or deleted again.
+
+    Each is the last key that was given out, null for none, and the highest one that a row has.
+    """
+    if not all(type(number) in {int, type(None)} for number in (*before, *after)):
+        return False
+    last, now, highest = before[0] or 0, after[0] or 0, after[1] or 0
+    return now >= last and now - max(last, highest) <= MAX_COUNTED
+
+
 def _is_open_again(before: Any, after: Any) -> bool:
     """Say whether an issue is open both times, which a forge remembers of one that was closed in between."""
     return {before, after} <= {None, "reopened"}
@@ -77,6 +87,7 @@ _BY_VALUE: Mapping[tuple[str, str], Callable[[Any, Any], bool]] = {
     ("issue", "state_reason"): _is_open_again,
     ("key", "expires"): _has_run_down,
     ("sequence", "last"): _has_counted_on,
+    ("table", "keys"): _has_given_out_keys,
     ("pull request", "base"): _is_the_same_branch,
     ("pull request", "head"): _is_the_same_branch,
     ("pull request", "merged_at"): _is_another_time,

@@ -43,6 +43,18 @@ MAX_STATEMENT = 256 << 10
 A_SCHEMA_STEP = 4  # bytes of the schema, which SQLite parses and keeps
 A_NUMBER, A_BLOB = 1, 2  # steps more than another cell
 LENGTH = 16 << 20  # of one value, in bytes
+PAGE_SIZE = 4096
+HEADER = {
+    "user_version": (60, 4),
+    "application_id": (68, 4),
+    "page_size": (16, 2),
+    "journal": (18, 1),  # 2 with a write-ahead log
+    "cache_size": (48, 4),
+    "auto_vacuum": (52, 4),
+    "encoding": (56, 4),
+    "incremental_vacuum": (64, 4),
+}
+"""Names of numbers in the header, each with its place and size in bytes."""
 _READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
 _PRAGMAS = {"table_xinfo"}
 
@@ -73,10 +85,14 @@ def read_database(tree: FileTree, budget: ReadingBudget) -> NormalState:
 
 
 def _header(data: bytes) -> dict[str, int]:
-    """Read the two numbers in the file's header that are an application's to set (fileformat2, section 1.3)."""
-    return {
-        name: int.from_bytes(data[at : at + 4], "big") for name, at in (("user_version", 60), ("application_id", 68))
-    }
+    """Read the numbers in the file's header that a PRAGMA sets for good (fileformat2, section 1.3).
+
+    A database in which nothing was ever made has no header yet, and counts as one that was just made.
+    """
+    header = {name: int.from_bytes(data[at : at + size], "big") for name, (at, size) in HEADER.items()}
+    usual = {} if data else {"page_size": PAGE_SIZE, "journal": 1}
+    # without a table there is no encoding; of the root page counts only whether there is one
+    return {**header, "encoding": header["encoding"] or 1, "auto_vacuum": int(header["auto_vacuum"] > 0), **usual}
 
 
 def _others(tree: FileTree) -> list[str]:
