@@ -257,6 +257,9 @@ def test_a_file_beside_a_database_and_a_header_of_a_message_are_changes():
     [
         ("sequence", "last", None, 1, True),
         ("sequence", "last", 3, 9, True),
+        ("sequence", "last", "starts at 1000", 1000, True),
+        ("sequence", "last", "starts at 1", "starts at 50", False),
+        ("sequence", "last", 3, "starts at 3", False),
         ("sequence", "last", 3, 5000, False),
         ("sequence", "last", 3, 1, False),
         ("issue", "state_reason", None, "reopened", True),

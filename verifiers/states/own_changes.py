@@ -50,8 +50,9 @@ def _has_run_down(before: Any, after: Any) -> bool:
 
 
 def _has_counted_on(before: Any, after: Any) -> bool:
-    """Say whether a sequence gave out some more values: no rollback takes them back. Null is one that gave out none."""
-    return type(after) is int and type(before) in {int, type(None)} and 0 <= after - (before or 0) <= MAX_COUNTED
+    """Say whether a sequence gave out some more values: no rollback takes them back. One that is set gives out none."""
+    last = int(before.rpartition(" ")[2]) - 1 if isinstance(before, str) else before or 0
+    return type(after) is int and 0 <= after - last <= MAX_COUNTED
 
 
 def _has_given_out_keys(before: Any, after: Any) -> bool:
