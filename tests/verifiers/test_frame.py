@@ -37,8 +37,8 @@ BASE = [
     "INSERT INTO t VALUES (1, 'Ada', 5), (2, 'Bob', 6)",
 ]
 LEFT_OUT = {
-    # a message's file says when it was delivered, and its flags; what was sent has no folder and no flags
-    "email": {"kept/*/0", *(f"sent/*/{part}" for part in range(3))},
+    # a message's file says when it was delivered, and its flags; what was sent has no folder, flags, or time of its own
+    "email": {"kept/*/0", *(f"sent/*/{part}" for part in (0, 1, 2, 13))},
     "filesystem": {"entries/*/3"},  # of a folder, which holds nothing itself
     # a commit names its tree by a digest, so another tree is another commit
     "git": {f"repositories/*/trees/*/*/{part}" for part in range(3)},
@@ -250,6 +250,33 @@ def test_a_file_beside_a_database_and_a_header_of_a_message_are_changes():
     data = tree[path].data.replace(b"Subject:", b"Reply-To: c@example.org\nSubject:")
     run = replace(before, states={"email": type(tree)({**tree, path: replace(tree[path], data=data)})})
     assert "sent message a@example.org, headers changed" in framed(run, before).found
+
+
+LETTER = NewMessage("a@example.org", "Ann <a@example.org>", ["b@example.org"], "Hi", "Hello")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(b"Ann <", b"Anna <"), (b"Date: Mon, 05 Jan 2026", b"Date: Tue, 06 Jan 2026"), (b"text/plain", b"text/html")],
+)
+def test_what_is_written_of_a_kept_message_beside_its_text_is_compared(old, new):
+    before = JudgeInput({"email": maildir({"INBOX": [LETTER]}, [])})
+    (tree,) = before.states.values()
+    data = {path: replace(node, data=node.data.replace(old, new)) for path, node in tree.items()}
+    run = replace(before, states={"email": type(tree)(data)})
+    assert "message a@example.org, source changed" in framed(run, before).found
+
+
+@pytest.mark.parametrize(
+    ("copies", "flags", "fine"), [(1, "S", True), (0, "", False), (1, "FS", False), (2, "S", False)]
+)
+def test_a_sent_message_has_one_copy_without_marks_in_the_folder_for_them(copies, flags, fine):
+    before = JudgeInput({"email": maildir({"INBOX": [LETTER], "Sent": []}, [])})
+    sent = replace(LETTER, id="b@example.org")
+    after = JudgeInput({"email": maildir({"INBOX": [LETTER], "Sent": [replace(sent, flags=flags)] * copies}, [sent])})
+    assert framed(after, before, {"item": "sent message", "add": 1}).verdict is (
+        Verdict.TRUE if fine else Verdict.FALSE
+    )
 
 
 @pytest.mark.parametrize(
@@ -540,7 +567,7 @@ def test_what_a_server_calls_a_new_item_can_be_another_name_and_what_it_called_a
 
 def message(folder, flags="S", name="m1@example.org"):
     told = ["", "a@example.org", "b@example.org", "", "", "Plan", "At 10?"]
-    return [f"Maildir/{folder}", folder, flags, name, *told, [], []]
+    return [f"Maildir/{folder}", folder, flags, name, *told, [], [], ""]
 
 
 def changes_of_mail(before, after):
@@ -566,9 +593,10 @@ def test_the_copy_of_a_sent_message_is_its_servers_and_another_one_is_not():
     def labels(mail):
         return [*items_of("email", mail)][2:]
 
-    assert labels(state(message("Sent"))) == ["sent message m1@example.org"]
-    assert labels(state(message("Sent", "S"), message("Sent", "S"))) == ["message m1@example.org", *labels(state())]
-    other = [*message("Sent")[:10], "At 11?", [], []]
+    alone = ["sent message m1@example.org"]
+    assert labels(state(message("Sent"))) == alone
+    assert labels(state(message("Sent", "S"), message("Sent", "S"))) == ["message m1@example.org", *alone]
+    other = [*message("Sent")[:10], "At 11?", [], [], ""]
     assert labels(state(other)) == ["message m1@example.org", *labels(state())]
 
 

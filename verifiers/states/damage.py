@@ -17,7 +17,7 @@ from verifiers.errors import CorruptState
 from verifiers.normal_form import NormalState
 from verifiers.states.changes import Change, list_changes
 from verifiers.states.items import Item, items_of
-from verifiers.states.own_changes import GENERATED_KEYS
+from verifiers.states.own_changes import GENERATED_FIELDS, GENERATED_KEYS
 
 Path: TypeAlias = tuple[str | int, ...]
 
@@ -56,7 +56,8 @@ def _number_generated(items: Mapping[str, Item], known: Mapping[str, Item]) -> d
             kept = {name: value for name, value in item.key.items() if name != generated}
             place = f"new {item.sort} {json.dumps(kept, sort_keys=True)}"
             seen[place] += 1
-            compared[f"{place} {seen[place]}"] = item
+            fields = {name: value for name, value in item.fields.items() if name not in GENERATED_FIELDS}
+            compared[f"{place} {seen[place]}"] = item._replace(fields=fields)
         else:
             compared[label] = item
     return compared

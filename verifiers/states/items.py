@@ -51,7 +51,7 @@ DIGEST_CHARACTERS = 10
 """Characters of that digest."""
 A_MESSAGE = (
     *("path", "folder", "flags", "id", "refers", "from", "to", "cc", "recipients", "subject", "text", "files"),
-    "headers",
+    *("headers", "source"),
 )
 MARKS = {"S": "read", "F": "flagged", "R": "answered", "D": "draft", "T": "deleted"}
 """Letter of a message's flags to the field that it is."""
@@ -377,16 +377,21 @@ def _calendar(state: NormalState) -> Iterator[Item]:
 
 def _mail(state: NormalState) -> Iterator[Item]:
     parts = {part: [_message(plain, state) for plain in state.document[part]] for part in ("kept", "sent")}
-    for folder in sorted({*state.document["folders"], *(folder for folder, *_ in parts["kept"])}):
+    folders = {*state.document["folders"], *(folder for folder, *_ in parts["kept"])}
+    for folder in sorted(folders):
         yield Item(f"folder {folder}", "folder", {"folder": folder}, {})
     copies = Counter(_written(name, own) for _, name, _, own in parts["sent"])
     for folder, name, marks, own in parts["kept"]:
-        if own_changes.is_for_copies(folder) and copies[_written(name, own)]:
+        if own_changes.is_for_copies(folder) and copies[_written(name, own)] and marks.keys() <= {"read"}:
             copies[_written(name, own)] -= 1
         else:
             yield Item(f"message {name}", "message", {"id": name}, {"folder": folder, **own, **marks})
     for _, name, _, own in parts["sent"]:
-        yield Item(f"sent message {name}", "sent message", {"id": name}, own)
+        sent = {field: value for field, value in own.items() if field != "source"}
+        yield Item(f"sent message {name}", "sent message", {"id": name}, sent)
+        if copies[_written(name, own)] and any(map(own_changes.is_for_copies, folders)):
+            copies[_written(name, own)] -= 1
+            yield Item(f"copy of sent message {name}", "message", {"id": name}, {"lost": True})
 
 
 def _message(plain: Sequence[Any], state: NormalState) -> tuple[str, str, Fields, Fields]:
@@ -400,7 +405,8 @@ def _message(plain: Sequence[Any], state: NormalState) -> tuple[str, str, Fields
 
 def _written(name: str, own: Fields) -> str:
     """Write down what a message says, of which the copy that is kept has no envelope."""
-    return json.dumps([name, {field: value for field, value in own.items() if field != "recipients"}], sort_keys=True)
+    said = {field: value for field, value in own.items() if field not in {"recipients", "source"}}
+    return json.dumps([name, said], sort_keys=True)
 
 
 def _workbooks(state: NormalState) -> Iterator[Item]:

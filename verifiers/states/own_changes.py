@@ -17,6 +17,8 @@ MAX_COUNTED = 100
 
 GENERATED_KEYS: Mapping[str, str] = {"event": "uid", "message": "id", "sent message": "id", "todo": "uid"}
 """Sort of item to the part of its key that the server makes up for a new one: the next time it is another one."""
+GENERATED_FIELDS = frozenset({"source"})
+"""Fields of such a new item that the server makes up too: the bytes of a message have its date in them."""
 
 
 def is_sqlites_own(table: str) -> bool:

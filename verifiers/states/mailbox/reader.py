@@ -21,6 +21,7 @@ import email.message
 import email.policy
 import email.utils
 import encodings
+import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from encodings.aliases import aliases
@@ -159,6 +160,7 @@ def _message(path: str, folder: str, data: bytes, budget: ReadingBudget) -> Mail
             _said(texts),
             tuple((_text(part.get_filename(), budget), _content(part)) for part in parts if _is_attached(part)),
             tuple(f"{name}: {_text(value, budget)}" for name, value in parsed.items() if not _is_covered(name)),
+            hashlib.sha256(data).hexdigest(),
         )
     except (email.errors.MessageError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptState(f"there is a message that cannot be parsed ({type(error).__name__})") from None
