@@ -30,13 +30,14 @@ from verifiers.states.postgres.examples import postgres_database
 from verifiers.states.readers import read_all
 from verifiers.states.sqlite.examples import database
 from verifiers.states.workbook.examples import workbook
-from verifiers.tree import JudgeInput, tree_of
+from verifiers.tree import FileTree, JudgeInput, Node, tree_of
 
 BASE = [
     "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, n INT)",
     "INSERT INTO t VALUES (1, 'Ada', 5), (2, 'Bob', 6)",
 ]
 LEFT_OUT = {
+    "calendar": {"beside/*/1"},  # of what a line is a part, which its place says too
     # a message's file says when it was delivered, and its flags; what was sent has no folder, flags, or time of its own
     "email": {"kept/*/0", *(f"sent/*/{part}" for part in (0, 1, 2, 13))},
     "filesystem": {"entries/*/3"},  # of a folder, which holds nothing itself
@@ -250,6 +251,53 @@ def test_a_file_beside_a_database_and_a_header_of_a_message_are_changes():
     data = tree[path].data.replace(b"Subject:", b"Reply-To: c@example.org\nSubject:")
     run = replace(before, states={"email": type(tree)({**tree, path: replace(tree[path], data=data)})})
     assert "sent message a@example.org, headers changed" in framed(run, before).found
+
+
+HOOK = "site/.git/hooks/pre-commit"
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "data"),
+    [
+        ("git", HOOK, b"#!/bin/sh"),
+        ("git", "site/.git/info/exclude", b"*.txt"),
+        ("git", "site/.git/MERGE_HEAD", b"0" * 40),
+        ("git", "junk.txt", b""),
+        ("calendar", "collection-root/agent/work/.Radicale.props", b'{"D:displayname": "x"}'),
+        ("memory", "other.jsonl", b""),
+        ("email", "Maildir/.dovecot.sieve", b"discard;"),
+        ("github", "repositories/acme/site.git/hooks/update", b"#!/bin/sh"),
+    ],
+)
+def test_a_file_that_no_reader_reads_is_compared(name, path, data):
+    before = JudgeInput({name: next(iter(CATALOGUE[f"{name}.unchanged"].example.holds().states.values()))})
+    (tree,) = before.states.values()
+    run = replace(before, states={name: FileTree({**dict(tree.items()), path: Node("file", data)})})
+    assert f"file {path}, " in framed(run, before).found
+
+
+@pytest.mark.parametrize("path", ["site/.git/logs/HEAD", "site/.git/COMMIT_EDITMSG", "site/.git/objects/info/packs"])
+def test_a_file_that_git_keeps_for_itself_is_no_change(path):
+    before = repository([("main", "First", {"a": "1\n"})])
+    (tree,) = before.states.values()
+    run = replace(before, states={"git": FileTree({**dict(tree.items()), path: Node("file", b"x")})})
+    assert framed(run, before).verdict is Verdict.TRUE
+
+
+def test_what_an_event_has_that_no_predicate_asks_for_is_compared_and_belongs_to_it():
+    def calendar(*lines):
+        item = ["BEGIN:VCALENDAR", "PRODID:-//x", "BEGIN:VEVENT", "UID:e1", "SUMMARY:Plan", "DTSTART:20260105T100000Z"]
+        data = "\r\n".join([*item, *lines, "END:VEVENT", "END:VCALENDAR", ""]).encode()
+        return JudgeInput({"calendar": tree_of({"collection-root/agent/work/e1.ics": data})})
+
+    alarm = ["BEGIN:VALARM", "ACTION:DISPLAY", "TRIGGER:-PT15M", "END:VALARM"]
+    for lines in (alarm, ["CLASS:PRIVATE"], ["X-NOTE:a", " b"]):
+        assert "other lines of" in framed(calendar(*lines), calendar()).found
+    assert framed(calendar("SEQUENCE:2", "LAST-MODIFIED:20260105T100000Z"), calendar()).verdict is Verdict.TRUE
+    empty = JudgeInput({"calendar": tree_of({})})
+    assert framed(calendar(*alarm), empty, {"item": "event", "add": 1}).verdict is Verdict.TRUE
+    states = (read_all(run.states)["calendar"] for run in (empty, calendar(*alarm)))
+    assert not [change for change, _ in list_damages("calendar", *states) if change.after.sort == "file"]
 
 
 LETTER = NewMessage("a@example.org", "Ann <a@example.org>", ["b@example.org"], "Hi", "Hello")

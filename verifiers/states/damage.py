@@ -43,8 +43,14 @@ def list_damages(namespace: str, baseline: NormalState, final: NormalState) -> I
             change = next(list_changes(items, _number_generated(items_of(namespace, damaged), known)), None)
         except (CorruptState, LookupError, TypeError, ValueError, AttributeError, RecursionError):
             continue  # no reader writes this
-        if change is not None:
+        if change is not None and not _is_part_of_new(change, items, known):
             yield change, damaged
+
+
+def _is_part_of_new(change: Change, items: Mapping[str, Item], known: Mapping[str, Item]) -> bool:
+    """Say whether an item is a part of a new one, with which it is judged."""
+    whole = change.after.inside
+    return whole not in known and any(item.label == whole for item in items.values())
 
 
 def _number_generated(items: Mapping[str, Item], known: Mapping[str, Item]) -> dict[str, Item]:

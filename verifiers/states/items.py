@@ -15,6 +15,7 @@ import json
 import posixpath
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 from verifiers.budget import ReadingBudget
@@ -76,13 +77,23 @@ TYPED = frozenset({"key", "row", "value"})
 """Sorts of item whose fields are shown as JSON, because 1 and "1" differ in them."""
 _HISTORY = ("repository", "head", "refs", "ref", "branch file", "commit")
 SORTS: Mapping[str, Sequence[str]] = {
-    "calendar": ("event", "todo"),
+    "calendar": ("event", "todo", "file"),
     "files": ("file", "link", "folder", "other"),
-    "forge": ("account", "milestone", "issue", "pull request", "comment", "review", "review comment", *_HISTORY),
-    "git": (*_HISTORY, "index", "staged file", "work file"),
-    "graph": ("entity", "observation", "relation"),
+    "forge": (
+        "account",
+        "milestone",
+        "issue",
+        "pull request",
+        "comment",
+        "review",
+        "review comment",
+        *_HISTORY,
+        "file",
+    ),
+    "git": (*_HISTORY, "index", "staged file", "work file", "file"),
+    "graph": ("entity", "observation", "relation", "file"),
     "json_document": ("value",),
-    "mailbox": ("folder", "message", "sent message"),
+    "mailbox": ("folder", "message", "sent message", "file"),
     "postgres": ("schema", "table", "column", "constraint", "index", "row", "object", "sequence"),
     "redis": ("key",),
     "sqlite": ("database", "file", "table", "column", "index", "view", "trigger", "rows", "row"),
@@ -107,12 +118,18 @@ def items_of(namespace: str, state: NormalState, budget: ReadingBudget | None = 
     items: dict[str, Item] = {}
     seen: Counter[str] = Counter()
     budget = budget or ReadingBudget(what="listing")
-    for item in _LISTED.get(namespaces.kind_of(namespace) or namespace, _values)(state):
+    listed = _LISTED.get(namespaces.kind_of(namespace) or namespace)
+    for item in _values(state) if listed is None else chain(listed(state), _beside(state)):
         budget.step(1 + len(item.fields))
         seen[item.label] += 1
         label = item.label if seen[item.label] == 1 else f"{item.label} ({seen[item.label]})"
         items[label] = item._replace(label=label)
     return items
+
+
+def _beside(state: NormalState) -> Iterator[Item]:
+    for place, whole, text in state.document.get("beside", ()):
+        yield Item(f"file {place}", "file", {"path": place}, {"is": text}, inside=whole)
 
 
 def render_field(item: Item, field: str) -> str:
@@ -271,8 +288,6 @@ def _named(record: Mapping[str, Any], names: Sequence[str]) -> Fields:
 
 def _database(state: NormalState) -> Iterator[Item]:
     yield Item("database", "database", {}, state.document.get("header", {}))
-    for path in state.document.get("beside", ()):
-        yield Item(f"file {path}", "file", {"path": path}, {})
     for kind, name, table, sql in state.document.get("others", ()):
         yield Item(f"{kind} {name}", kind, {"name": name}, {"table": table, "sql": sql})
     tables = state.document["tables"]

@@ -157,6 +157,7 @@ SET_BY_HAND = [
     "alter table stock cluster on stock_pkey",
     "alter table stock set (toast.autovacuum_enabled = false)",
     "alter role agent password 'secret'",
+    "select lo_create(4242)",
 ]
 
 
@@ -173,6 +174,7 @@ def test_what_a_statement_sets_beside_rows_is_a_change_and_a_value_that_was_used
     for named in (
         *("fresh, last", "used, last", "far, last", "options of table public.stock, added", "password of agent, added"),
         "order of rows by index public.stock_pkey, added",
+        "large object 4242, added",
     ):
         assert named in proved.evidence.found
     assert "spent" not in proved.evidence.found

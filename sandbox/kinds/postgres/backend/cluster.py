@@ -146,10 +146,12 @@ WITH spaces AS (
     FROM pg_type t JOIN spaces s ON s.oid = t.typnamespace
     WHERE t.typtype IN ('b', 'd', 'e', 'p', 'r') AND t.typelem = 0
     UNION ALL SELECT 'pg_statistic_ext'::regclass, oid, pg_get_statisticsobjdef(oid) FROM pg_statistic_ext
+    UNION ALL SELECT 'pg_largeobject'::regclass, oid, '' FROM pg_largeobject_metadata  -- anybody may choose its number
     UNION ALL SELECT DISTINCT d.classid::regclass, d.objid, '' FROM (
         SELECT classid, objid FROM pg_depend UNION SELECT classid, objid FROM pg_shdepend WHERE dbid <> 0
     ) d WHERE d.objid >= 16384 AND d.classid NOT IN ('pg_class'::regclass, 'pg_proc'::regclass, 'pg_trigger'::regclass,
         'pg_rewrite'::regclass, 'pg_policy'::regclass, 'pg_type'::regclass, 'pg_statistic_ext'::regclass,
+        'pg_largeobject'::regclass,
         'pg_constraint'::regclass, 'pg_attrdef'::regclass, 'pg_namespace'::regclass, 'pg_default_acl'::regclass)
 ), objects AS (
     SELECT pg_describe_object(class, oid, 0) AS name, definition FROM parts
