@@ -57,15 +57,14 @@ A_MESSAGE = (
 MARKS = {"S": "read", "F": "flagged", "R": "answered", "D": "draft", "T": "deleted"}
 """Letter of a message's flags to the field that it is."""
 AN_EVENT = ("kind", "uid", "summary", "start", "end", "location", "description", "status", "repeats", "attendees")
-A_REPOSITORY = (
-    *("description", "private", "default_branch", "parent", "homepage", "archived", "topics", "language", "stars"),
-    *("collaborators", "labels", "statuses"),
-)
+A_REPOSITORY = ("description", "private", "default_branch", "parent")
 AN_ISSUE = ("title", "body", "user", "state", "state_reason", "labels", "assignees", "milestone")
-A_PULL = (
-    *("head", "base", "draft", "merged_at", "merge_commit", "merge_method", "maintainer_can_modify"),
-    "requested_reviewers",
+A_PULL = ("head", "base", "draft", "merged_at", "merge_commit", "merge_method")
+FRAMED_ONLY = (
+    *("homepage", "archived", "topics", "language", "stars", "collaborators", "labels", "statuses"),
+    *("maintainer_can_modify", "requested_reviewers"),
 )
+"""Fields of a repository or a pull request that states may lack which were written down."""
 A_HEAD, A_BASE = ("repository", "branch", "sha"), ("branch", "sha")
 REMARK_SORTS = {"comments": "comment", "reviews": "review", "review_comments": "review comment"}
 REMARK_FIELDS = {
@@ -283,7 +282,7 @@ def _issue(repository: str, number: int, issue: Mapping[str, Any]) -> Iterator[I
 
 def _named(record: Mapping[str, Any], names: Sequence[str]) -> Fields:
     """Take the fields that a reader writes."""
-    return {name: record[name] for name in names}
+    return {name: record[name] for name in names} | {name: record[name] for name in FRAMED_ONLY if name in record}
 
 
 def _database(state: NormalState) -> Iterator[Item]:
