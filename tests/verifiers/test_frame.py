@@ -290,6 +290,11 @@ def test_what_an_event_has_that_no_predicate_asks_for_is_compared_and_belongs_to
         data = "\r\n".join([*item, *lines, "END:VEVENT", "END:VCALENDAR", ""]).encode()
         return JudgeInput({"calendar": tree_of({"collection-root/agent/work/e1.ics": data})})
 
+    cache = "collection-root/agent/work/.Radicale.cache/item/e1.ics"
+    cached = FileTree(
+        {**dict(calendar().states["calendar"].items()), cache: Node("file", b"BEGIN:VEVENT\nUID:e1\nX-A:1")}
+    )
+    assert framed(JudgeInput({"calendar": cached}), calendar()).verdict is Verdict.TRUE
     alarm = ["BEGIN:VALARM", "ACTION:DISPLAY", "TRIGGER:-PT15M", "END:VALARM"]
     for lines in (alarm, ["CLASS:PRIVATE"], ["X-NOTE:a", " b"]):
         assert "other lines of" in framed(calendar(*lines), calendar()).found

@@ -61,7 +61,7 @@ def list_beside(kind: str, tree: FileTree, budget: ReadingBudget) -> Iterator[li
             budget.step(1 + len(node.data) // A_PIECE)
             held = node.data or node.target.encode("utf-8", "surrogateescape")
             yield [path, "", f"{node.kind} {hashlib.sha256(held).hexdigest()}"]
-        elif kind == "calendar" and path.endswith(".ics"):
+        elif kind == "calendar" and path.endswith(".ics") and "/." not in path:
             budget.step(1 + len(node.data) // A_PIECE)
             yield from _other_lines(path, node.data.decode("utf-8", "replace"))
 
