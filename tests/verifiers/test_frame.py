@@ -1,6 +1,7 @@
 """Tests of the frame: what a reader reads is compared, and only what a selection names may change."""
 
 import io
+import json
 import re
 import zipfile
 from dataclasses import replace
@@ -19,6 +20,8 @@ from verifiers.predicates.namespaces import known
 from verifiers.states.changes import describe, list_changes
 from verifiers.states.damage import list_damages
 from verifiers.states.files.examples import files
+from verifiers.states.forge.examples import forge as example_forge
+from verifiers.states.forge.examples import repository_record
 from verifiers.states.git.examples import repository
 from verifiers.states.items import SORTS, Item, items_of
 from verifiers.states.mailbox.writer import NewMessage, maildir
@@ -27,15 +30,16 @@ from verifiers.states.postgres.examples import postgres_database
 from verifiers.states.readers import read_all
 from verifiers.states.sqlite.examples import database
 from verifiers.states.workbook.examples import workbook
-from verifiers.tree import JudgeInput, tree_of
+from verifiers.tree import FileTree, JudgeInput, Node, tree_of
 
 BASE = [
     "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, n INT)",
     "INSERT INTO t VALUES (1, 'Ada', 5), (2, 'Bob', 6)",
 ]
 LEFT_OUT = {
-    # a message's file says when it was delivered, and its flags; what was sent has no folder and no flags
-    "email": {"kept/*/0", *(f"sent/*/{part}" for part in range(3))},
+    "calendar": {"beside/*/1"},  # of what a line is a part, which its place says too
+    # a message's file says when it was delivered, and its flags; what was sent has no folder, flags, or time of its own
+    "email": {"kept/*/0", *(f"sent/*/{part}" for part in (0, 1, 2, 13))},
     "filesystem": {"entries/*/3"},  # of a folder, which holds nothing itself
     # a commit names its tree by a digest, so another tree is another commit
     "git": {f"repositories/*/trees/*/*/{part}" for part in range(3)},
@@ -151,6 +155,37 @@ def test_what_a_server_does_by_itself_is_no_change():
     assert framed(database(used_up), database(keyed)).verdict is Verdict.TRUE
 
 
+KEYED = ["CREATE TABLE k (id INTEGER PRIMARY KEY AUTOINCREMENT, v)", "INSERT INTO k VALUES (7, 'a')"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE sqlite_sequence SET seq = 500",
+        "UPDATE sqlite_sequence SET seq = 3",
+        "UPDATE sqlite_sequence SET seq = 'x'",
+        "DELETE FROM sqlite_sequence",
+        "INSERT INTO sqlite_sequence VALUES ('nothing', 1)",
+        "PRAGMA encoding = 'UTF-16'",
+    ],
+)
+def test_a_key_counter_that_was_set_by_hand_is_a_change(statement):
+    pragmas = [statement] if statement.startswith("PRAGMA") else []
+    after = database([*pragmas, *KEYED, *([statement] if not pragmas else [])])
+    assert framed(after, database(KEYED)).verdict is Verdict.FALSE
+
+
+def test_keys_that_rows_used_up_are_no_change_of_their_table():
+    row = {"item": "row", "where": {"table": "k", "id": 5000}, "add": 1}
+    after = database(
+        [*KEYED, "INSERT INTO k VALUES (5000, 'b')", "INSERT INTO k (v) VALUES ('c')", "DELETE FROM k WHERE id = 5001"]
+    )
+    assert framed(after, database(KEYED), row).verdict is Verdict.TRUE
+    empty, emptied = JudgeInput({"sqlite": tree_of({"main.db": b""})}), ["CREATE TABLE t (a)", "DROP TABLE t"]
+    assert framed(database(emptied), empty).verdict is Verdict.TRUE
+    assert framed(database(["PRAGMA page_size = 1024", *emptied]), empty).verdict is Verdict.FALSE
+
+
 def with_parts(run, edit):
     """Edit the text of each part of the one workbook in a state; parts that `edit` lists for "" are added."""
     (tree,) = run.states.values()
@@ -218,11 +253,93 @@ def test_a_file_beside_a_database_and_a_header_of_a_message_are_changes():
     assert "sent message a@example.org, headers changed" in framed(run, before).found
 
 
+HOOK = "site/.git/hooks/pre-commit"
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "data"),
+    [
+        ("git", HOOK, b"#!/bin/sh"),
+        ("git", "site/.git/info/exclude", b"*.txt"),
+        ("git", "site/.git/MERGE_HEAD", b"0" * 40),
+        ("git", "junk.txt", b""),
+        ("calendar", "collection-root/agent/work/.Radicale.props", b'{"D:displayname": "x"}'),
+        ("memory", "other.jsonl", b""),
+        ("email", "Maildir/.dovecot.sieve", b"discard;"),
+        ("github", "repositories/acme/site.git/hooks/update", b"#!/bin/sh"),
+    ],
+)
+def test_a_file_that_no_reader_reads_is_compared(name, path, data):
+    before = JudgeInput({name: next(iter(CATALOGUE[f"{name}.unchanged"].example.holds().states.values()))})
+    (tree,) = before.states.values()
+    run = replace(before, states={name: FileTree({**dict(tree.items()), path: Node("file", data)})})
+    assert f"file {path}, " in framed(run, before).found
+
+
+@pytest.mark.parametrize("path", ["site/.git/logs/HEAD", "site/.git/COMMIT_EDITMSG", "site/.git/objects/info/packs"])
+def test_a_file_that_git_keeps_for_itself_is_no_change(path):
+    before = repository([("main", "First", {"a": "1\n"})])
+    (tree,) = before.states.values()
+    run = replace(before, states={"git": FileTree({**dict(tree.items()), path: Node("file", b"x")})})
+    assert framed(run, before).verdict is Verdict.TRUE
+
+
+def test_what_an_event_has_that_no_predicate_asks_for_is_compared_and_belongs_to_it():
+    def calendar(*lines):
+        item = ["BEGIN:VCALENDAR", "PRODID:-//x", "BEGIN:VEVENT", "UID:e1", "SUMMARY:Plan", "DTSTART:20260105T100000Z"]
+        data = "\r\n".join([*item, *lines, "END:VEVENT", "END:VCALENDAR", ""]).encode()
+        return JudgeInput({"calendar": tree_of({"collection-root/agent/work/e1.ics": data})})
+
+    cache = "collection-root/agent/work/.Radicale.cache/item/e1.ics"
+    cached = FileTree(
+        {**dict(calendar().states["calendar"].items()), cache: Node("file", b"BEGIN:VEVENT\nUID:e1\nX-A:1")}
+    )
+    assert framed(JudgeInput({"calendar": cached}), calendar()).verdict is Verdict.TRUE
+    alarm = ["BEGIN:VALARM", "ACTION:DISPLAY", "TRIGGER:-PT15M", "END:VALARM"]
+    for lines in (alarm, ["CLASS:PRIVATE"], ["X-NOTE:a", " b"]):
+        assert "other lines of" in framed(calendar(*lines), calendar()).found
+    assert framed(calendar("SEQUENCE:2", "LAST-MODIFIED:20260105T100000Z"), calendar()).verdict is Verdict.TRUE
+    empty = JudgeInput({"calendar": tree_of({})})
+    assert framed(calendar(*alarm), empty, {"item": "event", "add": 1}).verdict is Verdict.TRUE
+    states = (read_all(run.states)["calendar"] for run in (empty, calendar(*alarm)))
+    assert not [change for change, _ in list_damages("calendar", *states) if change.after.sort == "file"]
+
+
+LETTER = NewMessage("a@example.org", "Ann <a@example.org>", ["b@example.org"], "Hi", "Hello")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(b"Ann <", b"Anna <"), (b"Date: Mon, 05 Jan 2026", b"Date: Tue, 06 Jan 2026"), (b"text/plain", b"text/html")],
+)
+def test_what_is_written_of_a_kept_message_beside_its_text_is_compared(old, new):
+    before = JudgeInput({"email": maildir({"INBOX": [LETTER]}, [])})
+    (tree,) = before.states.values()
+    data = {path: replace(node, data=node.data.replace(old, new)) for path, node in tree.items()}
+    run = replace(before, states={"email": type(tree)(data)})
+    assert "message a@example.org, source changed" in framed(run, before).found
+
+
+@pytest.mark.parametrize(
+    ("copies", "flags", "fine"), [(1, "S", True), (0, "", False), (1, "FS", False), (2, "S", False)]
+)
+def test_a_sent_message_has_one_copy_without_marks_in_the_folder_for_them(copies, flags, fine):
+    before = JudgeInput({"email": maildir({"INBOX": [LETTER], "Sent": []}, [])})
+    sent = replace(LETTER, id="b@example.org")
+    after = JudgeInput({"email": maildir({"INBOX": [LETTER], "Sent": [replace(sent, flags=flags)] * copies}, [sent])})
+    assert framed(after, before, {"item": "sent message", "add": 1}).verdict is (
+        Verdict.TRUE if fine else Verdict.FALSE
+    )
+
+
 @pytest.mark.parametrize(
     ("sort", "field", "before", "after", "by_itself"),
     [
         ("sequence", "last", None, 1, True),
         ("sequence", "last", 3, 9, True),
+        ("sequence", "last", "starts at 1000", 1000, True),
+        ("sequence", "last", "starts at 1", "starts at 50", False),
+        ("sequence", "last", 3, "starts at 3", False),
         ("sequence", "last", 3, 5000, False),
         ("sequence", "last", 3, 1, False),
         ("issue", "state_reason", None, "reopened", True),
@@ -242,6 +359,30 @@ def test_a_file_that_was_made_again_with_its_bytes_is_no_change_and_its_mode_is_
     (tree,) = before.states.values()
     run = replace(before, states={"filesystem": type(tree)({"a.txt": replace(tree["a.txt"], mode=0o755)})})
     assert "file a.txt, mode changed" in framed(run, before).found
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "named"),
+    [
+        ("labels/bug/color", "000000", "repository acme/site, labels changed"),
+        ("labels/new", {"color": "ededed", "description": None}, "repository acme/site, labels changed"),
+        ("milestones/1/due_on", "2026-01-01T00:00:00Z", "milestone 1, due_on changed"),
+        ("collaborators", [], "collaborators changed"),
+        ("archived", True, "archived changed"),
+        ("issues/2/pull/requested_reviewers", [], "pull request #2, requested_reviewers changed"),
+    ],
+)
+def test_what_a_forge_keeps_beside_issues_is_compared(path, value, named):
+    before = example_forge()
+    (tree,) = before.states.values()
+    data = json.loads(tree["state.json"].data)
+    *steps, last = path.split("/")
+    place = data["repositories"]["acme/site"]
+    for step in steps:
+        place = place[step]
+    place[last] = value
+    state = replace(tree["state.json"], data=json.dumps(data).encode())
+    assert named in framed(JudgeInput({"github": type(tree)({**tree, "state.json": state})}), before).found
 
 
 def test_a_view_of_a_postgres_database_is_noticed():
@@ -345,7 +486,7 @@ def test_damage_has_each_sort_of_thing_changed_taken_away_and_made_twice():
     assert "table t, removed" in said
 
 
-UNMERGED = {"merge_commit": None, "merge_method": None}
+UNMERGED = {"merge_commit": None, "merge_method": None, "maintainer_can_modify": False, "requested_reviewers": []}
 START = {"c1": ["t1", [], "Start"], "c2": ["t2", ["c1"], "Page"]}
 TREES = {"t1": [["100644", "a.txt", "b1"]], "t2": [["100644", "a.txt", "b1"], ["100644", "page.txt", "b1"]]}
 
@@ -364,11 +505,10 @@ def issue(**otherwise: Any) -> dict[str, Any]:
 
 
 def forge(refs: dict[str, str], **of_pull: Any) -> NormalState:
-    about = {"description": None, "private": False, "default_branch": "main", "parent": None, "milestones": {}}
-    record = {**about, "issues": {"1": issue(pull=pull(**of_pull))}}
+    record = repository_record({"1": issue(pull=pull(**of_pull))})
     git = {"head": "ref: refs/heads/main", "refs": refs, "commits": START, "trees": TREES, "blobs": {"b1": 0}}
     document = {
-        "forge": {"viewer": "ada", "repositories": {"acme/site": record}},
+        "forge": {"viewer": "ada", "users": {}, "repositories": {"acme/site": record}},
         "repositories": {"repositories/acme/site.git": {**git, "index": {"entries": []}, "files": []}},
     }
     return NormalState(document, (b"A\n",))
@@ -480,7 +620,7 @@ def test_what_a_server_calls_a_new_item_can_be_another_name_and_what_it_called_a
 
 def message(folder, flags="S", name="m1@example.org"):
     told = ["", "a@example.org", "b@example.org", "", "", "Plan", "At 10?"]
-    return [f"Maildir/{folder}", folder, flags, name, *told, [], []]
+    return [f"Maildir/{folder}", folder, flags, name, *told, [], [], ""]
 
 
 def changes_of_mail(before, after):
@@ -506,9 +646,10 @@ def test_the_copy_of_a_sent_message_is_its_servers_and_another_one_is_not():
     def labels(mail):
         return [*items_of("email", mail)][2:]
 
-    assert labels(state(message("Sent"))) == ["sent message m1@example.org"]
-    assert labels(state(message("Sent", "S"), message("Sent", "S"))) == ["message m1@example.org", *labels(state())]
-    other = [*message("Sent")[:10], "At 11?", [], []]
+    alone = ["sent message m1@example.org"]
+    assert labels(state(message("Sent"))) == alone
+    assert labels(state(message("Sent", "S"), message("Sent", "S"))) == ["message m1@example.org", *alone]
+    other = [*message("Sent")[:10], "At 11?", [], [], ""]
     assert labels(state(other)) == ["message m1@example.org", *labels(state())]
 
 

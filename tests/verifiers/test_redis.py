@@ -74,6 +74,14 @@ def test_a_key_that_runs_out_was_given_about_that_long(left, arguments, there):
 
 
 @pytest.mark.parametrize(
+    ("left", "there"), [(3_561_000, True), (3_600_000, True), (3_540_000, False), (3_601_000, False)]
+)
+def test_no_more_of_a_keys_time_is_gone_than_passed_since_the_worlds_start(left, there):
+    views = redis_keys({"k": ("string", "a")}, left={"k": left}, passed=39_000)
+    assert asked(views, "expires", key="k", expires=True, seconds=3600) is there
+
+
+@pytest.mark.parametrize(
     "content",
     [
         b"[]",

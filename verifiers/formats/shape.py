@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from verifiers.budget import ReadingBudget
@@ -13,14 +13,16 @@ Shape: TypeAlias = Callable[[Any, ReadingBudget], Any]
 LARGEST = 2**63
 
 
-def record(**fields: Shape) -> Shape:
-    """Give the shape of an object with at least these keys; other keys are dropped."""
+def record(optional: Mapping[str, Shape] | None = None, **fields: Shape) -> Shape:
+    """Give the shape of an object with at least these keys, and perhaps the optional ones; other keys are dropped."""
+    perhaps = optional or {}
 
     def checked(value: Any, budget: ReadingBudget) -> Any:
         budget.step(1 + len(fields))
         if not isinstance(value, dict):
             raise TypeError
-        return {name: shape(value[name], budget) for name, shape in fields.items()}
+        made = {name: shape(value[name], budget) for name, shape in fields.items()}
+        return made | {name: shape(value[name], budget) for name, shape in perhaps.items() if name in value}
 
     return checked
 

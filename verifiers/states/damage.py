@@ -17,7 +17,7 @@ from verifiers.errors import CorruptState
 from verifiers.normal_form import NormalState
 from verifiers.states.changes import Change, list_changes
 from verifiers.states.items import Item, items_of
-from verifiers.states.own_changes import GENERATED_KEYS
+from verifiers.states.own_changes import GENERATED_FIELDS, GENERATED_KEYS
 
 Path: TypeAlias = tuple[str | int, ...]
 
@@ -43,8 +43,14 @@ def list_damages(namespace: str, baseline: NormalState, final: NormalState) -> I
             change = next(list_changes(items, _number_generated(items_of(namespace, damaged), known)), None)
         except (CorruptState, LookupError, TypeError, ValueError, AttributeError, RecursionError):
             continue  # no reader writes this
-        if change is not None:
+        if change is not None and not _is_part_of_new(change, items, known):
             yield change, damaged
+
+
+def _is_part_of_new(change: Change, items: Mapping[str, Item], known: Mapping[str, Item]) -> bool:
+    """Say whether an item is a part of a new one, with which it is judged."""
+    whole = change.after.inside
+    return whole not in known and any(item.label == whole for item in items.values())
 
 
 def _number_generated(items: Mapping[str, Item], known: Mapping[str, Item]) -> dict[str, Item]:
@@ -56,7 +62,8 @@ def _number_generated(items: Mapping[str, Item], known: Mapping[str, Item]) -> d
             kept = {name: value for name, value in item.key.items() if name != generated}
             place = f"new {item.sort} {json.dumps(kept, sort_keys=True)}"
             seen[place] += 1
-            compared[f"{place} {seen[place]}"] = item
+            fields = {name: value for name, value in item.fields.items() if name not in GENERATED_FIELDS}
+            compared[f"{place} {seen[place]}"] = item._replace(fields=fields)
         else:
             compared[label] = item
     return compared

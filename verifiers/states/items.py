@@ -15,6 +15,7 @@ import json
 import posixpath
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 from verifiers.budget import ReadingBudget
@@ -51,7 +52,7 @@ DIGEST_CHARACTERS = 10
 """Characters of that digest."""
 A_MESSAGE = (
     *("path", "folder", "flags", "id", "refers", "from", "to", "cc", "recipients", "subject", "text", "files"),
-    "headers",
+    *("headers", "source"),
 )
 MARKS = {"S": "read", "F": "flagged", "R": "answered", "D": "draft", "T": "deleted"}
 """Letter of a message's flags to the field that it is."""
@@ -59,6 +60,11 @@ AN_EVENT = ("kind", "uid", "summary", "start", "end", "location", "description",
 A_REPOSITORY = ("description", "private", "default_branch", "parent")
 AN_ISSUE = ("title", "body", "user", "state", "state_reason", "labels", "assignees", "milestone")
 A_PULL = ("head", "base", "draft", "merged_at", "merge_commit", "merge_method")
+FRAMED_ONLY = (
+    *("homepage", "archived", "topics", "language", "stars", "collaborators", "labels", "statuses"),
+    *("maintainer_can_modify", "requested_reviewers"),
+)
+"""Fields of a repository or a pull request that states may lack which were written down."""
 A_HEAD, A_BASE = ("repository", "branch", "sha"), ("branch", "sha")
 REMARK_SORTS = {"comments": "comment", "reviews": "review", "review_comments": "review comment"}
 REMARK_FIELDS = {
@@ -70,20 +76,30 @@ TYPED = frozenset({"key", "row", "value"})
 """Sorts of item whose fields are shown as JSON, because 1 and "1" differ in them."""
 _HISTORY = ("repository", "head", "refs", "ref", "branch file", "commit")
 SORTS: Mapping[str, Sequence[str]] = {
-    "calendar": ("event", "todo"),
+    "calendar": ("event", "todo", "file"),
     "files": ("file", "link", "folder", "other"),
-    "forge": ("account", "milestone", "issue", "pull request", "comment", "review", "review comment", *_HISTORY),
-    "git": (*_HISTORY, "index", "staged file", "work file"),
-    "graph": ("entity", "observation", "relation"),
+    "forge": (
+        "account",
+        "milestone",
+        "issue",
+        "pull request",
+        "comment",
+        "review",
+        "review comment",
+        *_HISTORY,
+        "file",
+    ),
+    "git": (*_HISTORY, "index", "staged file", "work file", "file"),
+    "graph": ("entity", "observation", "relation", "file"),
     "json_document": ("value",),
-    "mailbox": ("folder", "message", "sent message"),
+    "mailbox": ("folder", "message", "sent message", "file"),
     "postgres": ("schema", "table", "column", "constraint", "index", "row", "object", "sequence"),
     "redis": ("key",),
     "sqlite": ("database", "file", "table", "column", "index", "view", "trigger", "rows", "row"),
     "workbook": ("file", "workbook", "name", "sheet", "merged cells", "row", "appearance"),
 }
 """State kind to the sorts of its items that a selection can name."""
-_FOLDER, _PRIMARY, _COMPUTED = "040000", "p", 2
+_FOLDER, _PRIMARY, _COMPUTED, _SEQUENCE = "040000", "p", 2, "sqlite_sequence"
 
 
 def items_of(namespace: str, state: NormalState, budget: ReadingBudget | None = None) -> dict[str, Item]:
@@ -101,12 +117,18 @@ def items_of(namespace: str, state: NormalState, budget: ReadingBudget | None = 
     items: dict[str, Item] = {}
     seen: Counter[str] = Counter()
     budget = budget or ReadingBudget(what="listing")
-    for item in _LISTED.get(namespaces.kind_of(namespace) or namespace, _values)(state):
+    listed = _LISTED.get(namespaces.kind_of(namespace) or namespace)
+    for item in _values(state) if listed is None else chain(listed(state), _beside(state)):
         budget.step(1 + len(item.fields))
         seen[item.label] += 1
         label = item.label if seen[item.label] == 1 else f"{item.label} ({seen[item.label]})"
         items[label] = item._replace(label=label)
     return items
+
+
+def _beside(state: NormalState) -> Iterator[Item]:
+    for place, whole, text in state.document.get("beside", ()):
+        yield Item(f"file {place}", "file", {"path": place}, {"is": text}, inside=whole)
 
 
 def render_field(item: Item, field: str) -> str:
@@ -225,12 +247,14 @@ def _tree(
 def _forge(state: NormalState) -> Iterator[Item]:
     forge = state.document["forge"]
     yield Item("account", "account", {}, {"viewer": forge["viewer"]})
+    for login, user in forge["users"].items():
+        yield Item(f"account {login}", "account", {"login": login}, user)
     for name, repository in forge["repositories"].items():
         key, stored = {"repository": name}, f"repositories/{name}.git" in state.document["repositories"]
         yield Item(f"repository {name}", "repository", key, {**_named(repository, A_REPOSITORY), "git": stored})
         for number, milestone in repository["milestones"].items():
             its = {**key, "number": int(number)}
-            yield Item(f"{name}: milestone {number}", "milestone", its, {"title": milestone["title"]})
+            yield Item(f"{name}: milestone {number}", "milestone", its, milestone)
         for number, issue in repository["issues"].items():
             yield from _issue(name, int(number), issue)
     for path, repository in state.document["repositories"].items():
@@ -258,16 +282,22 @@ def _issue(repository: str, number: int, issue: Mapping[str, Any]) -> Iterator[I
 
 def _named(record: Mapping[str, Any], names: Sequence[str]) -> Fields:
     """Take the fields that a reader writes."""
-    return {name: record[name] for name in names}
+    return {name: record[name] for name in names} | {name: record[name] for name in FRAMED_ONLY if name in record}
 
 
 def _database(state: NormalState) -> Iterator[Item]:
     yield Item("database", "database", {}, state.document.get("header", {}))
-    for path in state.document.get("beside", ()):
-        yield Item(f"file {path}", "file", {"path": path}, {})
     for kind, name, table, sql in state.document.get("others", ()):
         yield Item(f"{kind} {name}", kind, {"name": name}, {"table": table, "sql": sql})
-    for table in state.document["tables"]:
+    tables = state.document["tables"]
+    counts = {table["name"] for table in tables if "autoincrement" in table.get("sql", "").lower()}
+    counted = next((table["rows"] for table in tables if table["name"] == _SEQUENCE and "rows" in table), ())
+    given_out = [row for row in counted if isinstance(row, list) and isinstance(row[0], str)]
+    last = {table: key for table, key in given_out if table in counts}
+    for table, key in given_out:
+        if table not in last or last[table] != key:
+            yield Item(f"{_SEQUENCE} row {table}", "row", {"table": _SEQUENCE}, {"name": table, "seq": key})
+    for table in tables:
         name = table["name"]
         if own_changes.is_sqlites_own(name):
             continue
@@ -275,17 +305,24 @@ def _database(state: NormalState) -> Iterator[Item]:
             yield Item(f"table {name}", "table", {"table": name}, {"unreadable": table["spoiled"]})
             continue
         columns = table["columns"]
-        yield Item(f"table {name}", "table", {"table": name}, {"sql": table.get("sql", "")})
+        keys = [column[0] for column in columns if column[4]]
+        stored = [column[0] for column in columns if column[5] != _COMPUTED]
+        about_keys = {"keys": [last.get(name), _highest(table["rows"], stored, keys)]} if name in counts else {}
+        yield Item(f"table {name}", "table", {"table": name}, {"sql": table.get("sql", ""), **about_keys})
         for column, *about in columns:
             fields = dict(zip(("type", "not null", "default", "key", "hidden"), about, strict=True))
             yield Item(f"column {column} of {name}", "column", {"table": name, "column": column}, fields)
-        stored = [column[0] for column in columns if column[5] != _COMPUTED]
-        keys = [column[0] for column in columns if column[4]]
         if isinstance(table["rows"], dict):
             yield Item(f"rows of {name}", "rows", {"table": name}, {"unreadable": table["rows"]["spoiled"]})
         else:
             rows = ([_cell(cell, state) for cell in row] for row in table["rows"])
             yield from _rows({"table": name}, name, stored, keys, rows)
+
+
+def _highest(rows: Any, columns: Sequence[str], keys: Sequence[str]) -> int | None:
+    """Return the highest number that the one key of some rows has."""
+    place = columns.index(keys[0])
+    return max((row[place] for row in rows if isinstance(row, list) and type(row[place]) is int), default=None)
 
 
 def _tables(state: NormalState) -> Iterator[Item]:
@@ -359,16 +396,21 @@ def _calendar(state: NormalState) -> Iterator[Item]:
 
 def _mail(state: NormalState) -> Iterator[Item]:
     parts = {part: [_message(plain, state) for plain in state.document[part]] for part in ("kept", "sent")}
-    for folder in sorted({*state.document["folders"], *(folder for folder, *_ in parts["kept"])}):
+    folders = {*state.document["folders"], *(folder for folder, *_ in parts["kept"])}
+    for folder in sorted(folders):
         yield Item(f"folder {folder}", "folder", {"folder": folder}, {})
     copies = Counter(_written(name, own) for _, name, _, own in parts["sent"])
     for folder, name, marks, own in parts["kept"]:
-        if own_changes.is_for_copies(folder) and copies[_written(name, own)]:
+        if own_changes.is_for_copies(folder) and copies[_written(name, own)] and marks.keys() <= {"read"}:
             copies[_written(name, own)] -= 1
         else:
             yield Item(f"message {name}", "message", {"id": name}, {"folder": folder, **own, **marks})
     for _, name, _, own in parts["sent"]:
-        yield Item(f"sent message {name}", "sent message", {"id": name}, own)
+        sent = {field: value for field, value in own.items() if field != "source"}
+        yield Item(f"sent message {name}", "sent message", {"id": name}, sent)
+        if copies[_written(name, own)] and any(map(own_changes.is_for_copies, folders)):
+            copies[_written(name, own)] -= 1
+            yield Item(f"copy of sent message {name}", "message", {"id": name}, {"lost": True})
 
 
 def _message(plain: Sequence[Any], state: NormalState) -> tuple[str, str, Fields, Fields]:
@@ -382,7 +424,8 @@ def _message(plain: Sequence[Any], state: NormalState) -> tuple[str, str, Fields
 
 def _written(name: str, own: Fields) -> str:
     """Write down what a message says, of which the copy that is kept has no envelope."""
-    return json.dumps([name, {field: value for field, value in own.items() if field != "recipients"}], sort_keys=True)
+    said = {field: value for field, value in own.items() if field not in {"recipients", "source"}}
+    return json.dumps([name, said], sort_keys=True)
 
 
 def _workbooks(state: NormalState) -> Iterator[Item]:

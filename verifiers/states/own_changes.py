@@ -17,14 +17,15 @@ MAX_COUNTED = 100
 
 GENERATED_KEYS: Mapping[str, str] = {"event": "uid", "message": "id", "sent message": "id", "todo": "uid"}
 """Sort of item to the part of its key that the server makes up for a new one: the next time it is another one."""
+GENERATED_FIELDS = frozenset({"source"})
+"""Fields of such a new item that the server makes up too: the bytes of a message have its date in them."""
 
 
 def is_sqlites_own(table: str) -> bool:
     """Say whether SQLite keeps a table for itself, of which no statement of an agent is the cause.
 
-    `sqlite_sequence` counts the keys that were given out, also those of rows that were refused or deleted again;
     `sqlite_stat1` holds what the query planner measured. No statement makes a table of such a name (SQLite, "Database
-    File Format", section 2.6).
+    File Format", section 2.6). The keys that `sqlite_sequence` counts are told by value (`_has_given_out_keys`).
     """
     return table.lower().startswith("sqlite_")
 
@@ -51,8 +52,20 @@ def _has_run_down(before: Any, after: Any) -> bool:
 
 
 def _has_counted_on(before: Any, after: Any) -> bool:
-    """Say whether a sequence gave out some more values: no rollback takes them back. Null is one that gave out none."""
-    return type(after) is int and type(before) in {int, type(None)} and 0 <= after - (before or 0) <= MAX_COUNTED
+    """Say whether a sequence gave out some more values: no rollback takes them back. One that is set gives out none."""
+    last = int(before.rpartition(" ")[2]) - 1 if isinstance(before, str) else before or 0
+    return type(after) is int and 0 <= after - last <= MAX_COUNTED
+
+
+def _has_given_out_keys(before: Any, after: Any) -> bool:
+    """Say whether a table gave out some more keys, for rows that are there or that were refused or deleted again.
+
+    Each is the last key that was given out, null for none, and the highest one that a row has.
+    """
+    if not all(type(number) in {int, type(None)} for number in (*before, *after)):
+        return False
+    last, now, highest = before[0] or 0, after[0] or 0, after[1] or 0
+    return now >= last and now - max(last, highest) <= MAX_COUNTED
 
 
 def _is_open_again(before: Any, after: Any) -> bool:
@@ -77,6 +90,7 @@ _BY_VALUE: Mapping[tuple[str, str], Callable[[Any, Any], bool]] = {
     ("issue", "state_reason"): _is_open_again,
     ("key", "expires"): _has_run_down,
     ("sequence", "last"): _has_counted_on,
+    ("table", "keys"): _has_given_out_keys,
     ("pull request", "base"): _is_the_same_branch,
     ("pull request", "head"): _is_the_same_branch,
     ("pull request", "merged_at"): _is_another_time,

@@ -17,6 +17,7 @@ from verifiers.budget import ReadingBudget
 from verifiers.errors import CorruptState, StateUnavailable
 from verifiers.normal_form import MAX_DOCUMENT, NormalState
 from verifiers.predicates import namespaces
+from verifiers.states.beside import list_beside
 from verifiers.states.calendar.reader import read_calendars
 from verifiers.states.files.reader import read_files
 from verifiers.states.forge.reader import read_forge
@@ -85,6 +86,8 @@ def read(namespace: str, tree: FileTree, budget: ReadingBudget | None = None) ->
     try:
         budget.step(AN_ENTRY * len(tree))
         state = reader(tree, budget)
+        if others := list(list_beside(namespaces.kind_of(namespace) or namespace, tree, budget)):
+            state = replace(state, document={**state.document, "beside": others})
         _weigh(state, budget)
     except CorruptState as error:
         state = NormalState(unreadable=str(error))

@@ -150,6 +150,36 @@ def test_the_agents_role_is_nobody_special():
     assert proved.verdict is Verdict.TRUE
 
 
+SET_BY_HAND = [
+    "alter sequence fresh restart with 50",
+    "alter sequence used restart with 60",
+    "select setval('far', 900)",
+    "alter table stock cluster on stock_pkey",
+    "alter table stock set (toast.autovacuum_enabled = false)",
+    "alter role agent password 'secret'",
+    "select lo_create(4242)",
+]
+
+
+@pytest.mark.box
+@pytest.mark.slow
+@pytest.mark.needs("databases")
+def test_what_a_statement_sets_beside_rows_is_a_change_and_a_value_that_was_used_up_is_none():
+    made = [f"create sequence {name}" for name in ("fresh", "used", "far", "spent")]
+    state = {"tables": {"stock": STOCK}, "before": [*made, "select nextval('used'), nextval('far')"]}
+    proved = played(
+        *SET_BY_HAND, "select nextval('spent')", predicate={"postgres.unchanged": {}}, state={"postgres": state}
+    )
+    assert not any(call["error"] for call in proved.log)
+    for named in (
+        *("fresh, last", "used, last", "far, last", "options of table public.stock, added", "password of agent, added"),
+        "order of rows by index public.stock_pkey, added",
+        "large object 4242, added",
+    ):
+        assert named in proved.evidence.found
+    assert "spent" not in proved.evidence.found
+
+
 LYING = [
     # a view that stands where the table was
     "alter table stock rename to old; create view stock as select 9 as id, 'lie' as item, 1 as price",

@@ -17,6 +17,16 @@ ISSUE: Mapping[str, Any] = {"number": 1}
 PULL: Mapping[str, Any] = {"number": 2}
 REVIEW: Mapping[str, Any] = {"user": "ada", "state": "APPROVED", "body": "Good."}
 
+USER: Mapping[str, Any] = {
+    "type": "User",
+    "members": [],
+    "email": "bob@example.org",
+    "name": "Bob",
+    "bio": None,
+    "company": None,
+    "location": None,
+}
+
 
 def forge(
     change: Mapping[str, Any] | None = None,
@@ -51,11 +61,11 @@ def forge(
             issue["pull"] = {**issue["pull"], **inner} if issue["pull"] else None
     if merged:
         second["state"] = "closed"
-    repositories = {name: _repository({"1": first, "2": second})}
+    repositories = {name: repository_record({"1": first, "2": second})}
     if fork is not None:
-        repositories[fork] = {**_repository({}), "parent": name}
+        repositories[fork] = {**repository_record({}), "parent": name}
     kept_too = {"schema": SCHEMA, "viewer": "ada", "clock": 1_719_824_400, "last_id": 1000}
-    data = {**kept_too, "users": {}, "repositories": repositories}
+    data = {**kept_too, "users": {"bob": USER}, "repositories": repositories}
     state = Node("file", json.dumps(data).encode())
     return JudgeInput({"github": FileTree({**FileTree(files).under(f"{FOLDER}/{name}.git"), FILE: state})})
 
@@ -77,18 +87,28 @@ def _pull(heads: Mapping[str, str], *, merged: bool) -> dict[str, Any]:
         "merged_at": "2024-07-01T09:00:00Z" if merged else None,
         "merge_commit": heads["main"] if merged else None,
         "merge_method": "squash" if merged else None,
+        "maintainer_can_modify": False,
+        "requested_reviewers": ["cy"],
         "reviews": [],
         "review_comments": [],
     }
 
 
-def _repository(issues: Mapping[str, Any]) -> dict[str, Any]:
+def repository_record(issues: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a repository with these issues as the emulator writes it."""
     return {
         "description": "The site",
         "private": False,
         "default_branch": "main",
         "parent": None,
-        "labels": {},
-        "milestones": {"1": {"title": "v1"}},
+        "homepage": None,
+        "archived": False,
+        "topics": ["web"],
+        "language": None,
+        "stars": 3,
+        "collaborators": ["bob"],
+        "labels": {"bug": {"color": "d73a4a", "description": None}},
+        "statuses": {"0" * 40: [{"context": "ci", "state": "success", "description": None, "target_url": None}]},
+        "milestones": {"1": {"title": "v1", "description": None, "state": "open", "due_on": None}},
         "issues": issues,
     }

@@ -19,7 +19,9 @@ from verifiers.tree import FileTree
 MAX_BYTES = 16 * 1024 * 1024
 A_REPOSITORY = 20  # steps
 
+# What only a frame looks at is optional: no predicate asks for it, and states that were written down may lack it.
 _PULL = record(
+    {"maintainer_can_modify": flag, "requested_reviewers": list_of(text)},
     head=record(repository=text, branch=text, sha=text),
     base=record(branch=text, sha=text),
     draft=flag,
@@ -43,23 +45,33 @@ _ISSUE = record(
     pull=or_none(_PULL),
 )
 _REPOSITORY = record(
+    {
+        "homepage": or_none(text),
+        "archived": flag,
+        "topics": list_of(text),
+        "language": or_none(text),
+        "stars": integer,
+        "collaborators": list_of(text),
+        "labels": map_of(record({"color": text, "description": or_none(text)})),
+        "statuses": map_of(
+            list_of(record(context=text, state=text, description=or_none(text), target_url=or_none(text)))
+        ),
+    },
     description=or_none(text),
     private=flag,
     default_branch=text,
     parent=or_none(text),
-    milestones=map_of(record(title=text)),
+    milestones=map_of(record({"description": or_none(text), "state": text, "due_on": or_none(text)}, title=text)),
     issues=map_of(_ISSUE),
 )
-
-
-def _nothing(value: Any, budget: ReadingBudget) -> dict[str, Any]:  # noqa: ARG001 - as every shape
-    """Drop an object that no predicate reads."""
-    if not isinstance(value, dict):
-        raise TypeError
-    return {}
-
-
-_FORGE = record(schema=one_of(SCHEMA), viewer=text, users=_nothing, repositories=map_of(_REPOSITORY))
+_USER = record(
+    {
+        "type": text,
+        "members": list_of(text),
+        **dict.fromkeys(("email", "name", "bio", "company", "location"), or_none(text)),
+    }
+)
+_FORGE = record(schema=one_of(SCHEMA), viewer=text, users=map_of(_USER), repositories=map_of(_REPOSITORY))
 
 
 def read_forge(tree: FileTree, budget: ReadingBudget) -> NormalState:

@@ -31,6 +31,7 @@ class MailMessage:
         text: its texts that are shown one below the other; of alternatives the plain one; HTML as it stands.
         attachments: name and content of each.
         headers: those that no other field tells of (`Reply-To: a@b.example`), but for the ones that each server adds.
+        source: the SHA-256 of its bytes, which no server changes as long as it keeps a message.
     """
 
     path: str
@@ -46,6 +47,7 @@ class MailMessage:
     text: str = field(repr=False)
     attachments: tuple[tuple[str, bytes], ...] = field(repr=False)
     headers: tuple[str, ...] = field(default=(), repr=False)
+    source: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ import email.parser
 import email.policy
 import email.utils
 import encodings
+import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from encodings.aliases import aliases
@@ -161,6 +162,7 @@ def _message(path: str, folder: str, data: bytes, budget: ReadingBudget) -> Mail
             _join_texts(texts),
             tuple((_text(_file_name(part), budget), _content(part)) for part in parts if _is_attached(part)),
             tuple(f"{name}: {_text(value, budget)}" for name, value in parsed.items() if not _is_covered(name)),
+            hashlib.sha256(data).hexdigest(),
         )
     except (email.errors.MessageError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptState(f"there is a message that cannot be parsed ({type(error).__name__})") from None

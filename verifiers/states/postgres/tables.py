@@ -4,7 +4,7 @@
       "columns": [{"name", "type", "base", "not_null", "default", "identity", "computed", "readable"}],
       "constraints": [{"name", "kind", "definition", "valid", "columns", "to", "to_columns"}],
       "indexes": [{"name", "unique", "valid", "partial", "columns", "definition"}]}],
-     "objects": [[name, definition]], "sequences": [[name, last value or null]]}
+     "objects": [[name, definition]], "sequences": [[name, last value or how it starts]]}
 
 Only base tables are among the tables. All else that can be made is among the `objects`, as PostgreSQL describes it:
 views, foreign and partitioned tables, functions, triggers, types, comments, privileges, …
@@ -161,7 +161,7 @@ def database_of(document: dict[str, Any]) -> PostgresDatabase:
             _texts(document["schemas"]),
             tuple(_table(table) for table in document["tables"]),
             tuple(_pair(entry, str) for entry in document.get("objects", ())),  # releases before 1.0 have neither
-            tuple(_pair(entry, int | None) for entry in document.get("sequences", ())),
+            tuple(_pair(entry, int | str | None) for entry in document.get("sequences", ())),
         )
     except (LookupError, TypeError, ValueError, AttributeError):
         raise CorruptState("the state was read as something that is no database") from None

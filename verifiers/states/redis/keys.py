@@ -1,9 +1,10 @@
 """Normal form of Redis keys, which is their snapshot document.
 
-    {"keys": {"name": {"type": "string", "value": …, "left": milliseconds or null}}}
+    {"keys": {"name": {"type": "string", "value": …, "left": milliseconds or null}}, "passed": milliseconds}
 
 The value is a text (`string`), a list of texts (`list`, and `set`, sorted), an object of texts (`hash`, and `zset` with
 the scores as Redis prints them), a list of `[id, [[field, value]]]` (`stream`), or null for a type that nobody reads.
+`passed`, which older documents lack, is the time from the world's start until they were read.
 """
 
 from __future__ import annotations

@@ -30,7 +30,8 @@ TYPES = {"enum": ["string", "list", "set", "hash", "zset", "stream"], "descripti
 ANYTHING = {"description": "any JSON value"}
 A_MEMBER = {"list": 1, "set": 2, "hash": 2, "zset": 4, "stream": 4}  # steps
 LETTERS = 256  # of a name for a step
-SLACK = 900  # seconds that may pass between the agent's call and our look
+MAX_PASSED = 900  # seconds between the agent's call and our look, where nobody wrote down how many
+A_ROUNDING = 1  # second
 
 STATE = {
     "greeting": ("string", "hello"),
@@ -233,14 +234,17 @@ def key_count(context: Context, count: int, prefix: str = "") -> ProbeResult:
 def expires(context: Context, key: str, expires: bool, seconds: int | None = None) -> ProbeResult:  # noqa: FBT001 - named in documents
     """The key has a time to live, or has none.
 
-    Where it has one, `seconds` is what it was given: no more is left, and at most 15 minutes less.
+    Where it has one, `seconds` is what it was given: no more is left, and no less than a call since the world's start
+    would have left (15 minutes less, where nobody wrote down when that was).
     """
     left = _entry(context, key).left
     if left is None or not expires or seconds is None:
         return ProbeResult(
             (left is not None) == expires, f"{quoted(key)} {'does not run out' if left is None else 'runs out'}"
         )
-    return ProbeResult(seconds - SLACK <= left / 1000 <= seconds, f"{quoted(key)} has {left // 1000} s left")
+    passed = context.state("redis").document.get("passed")
+    least = seconds - (MAX_PASSED if passed is None else passed / 1000 + A_ROUNDING)
+    return ProbeResult(least <= left / 1000 <= seconds, f"{quoted(key)} has {left // 1000} s left")
 
 
 def _entry(context: Context, key: str) -> RedisKey:

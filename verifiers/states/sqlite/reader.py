@@ -43,6 +43,17 @@ MAX_STATEMENT = 256 << 10
 A_SCHEMA_STEP = 4  # bytes of the schema, which SQLite parses and keeps
 A_NUMBER, A_BLOB = 1, 2  # steps more than another cell
 LENGTH = 16 << 20  # of one value, in bytes
+PAGE_SIZE = 4096
+HEADER = {
+    "user_version": (60, 4),
+    "application_id": (68, 4),
+    "page_size": (16, 2),
+    "cache_size": (48, 4),
+    "auto_vacuum": (52, 4),
+    "encoding": (56, 4),
+    "incremental_vacuum": (64, 4),
+}
+"""Names of numbers in the header, each with its place and size in bytes."""
 _READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
 _PRAGMAS = {"table_xinfo"}
 
@@ -68,21 +79,20 @@ def read_database(tree: FileTree, budget: ReadingBudget) -> NormalState:
             reader.guard()
             declared, others = reader.declarations()
         tables = [{**reader.table(name), "sql": sql} for name, sql in declared]
-        made = {"tables": tables, "others": others, "header": _header(data), "beside": _others(tree)}
+        made = {"tables": tables, "others": others, "header": _header(data, tree[FILE].data)}
         return NormalState(made, tuple(reader.blobs))
 
 
-def _header(data: bytes) -> dict[str, int]:
-    """Read the two numbers in the file's header that are an application's to set (fileformat2, section 1.3)."""
-    return {
-        name: int.from_bytes(data[at : at + 4], "big") for name, at in (("user_version", 60), ("application_id", 68))
-    }
+def _header(data: bytes, written: bytes) -> dict[str, int]:
+    """Read the numbers in the file's header that a PRAGMA sets for good (fileformat2, section 1.3).
 
-
-def _others(tree: FileTree) -> list[str]:
-    """List the files beside the database that are not a part of it."""
-    known = {FILE, *(FILE + end for end in ("-journal", "-wal", "-shm"))}
-    return [path for path, node in tree.items() if path not in known and node.kind != "directory"]
+    A database in which nothing was ever made has no header yet, and counts as one that was just made. Whether it has a
+    write-ahead log stands in the file alone, because the log is applied before.
+    """
+    header = {name: int.from_bytes(data[at : at + size], "big") for name, (at, size) in HEADER.items()}
+    usual = {"journal": written[18]} if data and written else {"page_size": PAGE_SIZE, "journal": 1}
+    # without a table there is no encoding; of the root page counts only whether there is one
+    return {**header, "encoding": header["encoding"] or 1, "auto_vacuum": int(header["auto_vacuum"] > 0), **usual}
 
 
 def recovered_file(tree: FileTree, budget: ReadingBudget) -> bytes:

@@ -1,7 +1,7 @@
 """Normal form of a SQLite database: its base tables, with their stored columns and rows, and what else is declared.
 
-It is `{"tables": [table], "others": [[type, name, table, statement]], "header": {name: number}, "beside": [path]}`,
-where the others are indexes, views, triggers and virtual tables, what is beside are other files, and a table is
+It is `{"tables": [table], "others": [[type, name, table, statement]], "header": {name: number}}`,
+where the others are indexes, views, triggers and virtual tables, and a table is
 `{"name", "spoiled": sentence, "sql"}` or
 
     {"name", "columns": [[name, type, not null, default, key, hidden]], "rows": [[cell of each stored column]], "sql"}

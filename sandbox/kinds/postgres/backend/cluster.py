@@ -146,10 +146,12 @@ WITH spaces AS (
     FROM pg_type t JOIN spaces s ON s.oid = t.typnamespace
     WHERE t.typtype IN ('b', 'd', 'e', 'p', 'r') AND t.typelem = 0
     UNION ALL SELECT 'pg_statistic_ext'::regclass, oid, pg_get_statisticsobjdef(oid) FROM pg_statistic_ext
+    UNION ALL SELECT 'pg_largeobject'::regclass, oid, '' FROM pg_largeobject_metadata  -- anybody may choose its number
     UNION ALL SELECT DISTINCT d.classid::regclass, d.objid, '' FROM (
         SELECT classid, objid FROM pg_depend UNION SELECT classid, objid FROM pg_shdepend WHERE dbid <> 0
     ) d WHERE d.objid >= 16384 AND d.classid NOT IN ('pg_class'::regclass, 'pg_proc'::regclass, 'pg_trigger'::regclass,
         'pg_rewrite'::regclass, 'pg_policy'::regclass, 'pg_type'::regclass, 'pg_statistic_ext'::regclass,
+        'pg_largeobject'::regclass,
         'pg_constraint'::regclass, 'pg_attrdef'::regclass, 'pg_namespace'::regclass, 'pg_default_acl'::regclass)
 ), objects AS (
     SELECT pg_describe_object(class, oid, 0) AS name, definition FROM parts
@@ -161,6 +163,12 @@ WITH spaces AS (
     FROM pg_default_acl
     UNION ALL SELECT 'privileges on schema ' || n.nspname, n.nspacl::text
     FROM pg_namespace n JOIN spaces USING (oid) WHERE n.nspacl IS NOT NULL
+    UNION ALL SELECT 'password of ' || rolname, '' FROM pg_authid WHERE rolpassword IS NOT NULL
+    UNION ALL SELECT concat_ws(' ', 'membership of', member::regrole, 'in', roleid::regrole), admin_option::text
+    FROM pg_auth_members
+    UNION ALL SELECT 'order of rows by ' || pg_describe_object('pg_class'::regclass, i.indexrelid, 0), ''
+    FROM pg_index i JOIN pg_class r ON r.oid = i.indexrelid JOIN spaces s ON s.oid = r.relnamespace
+    WHERE i.indisclustered
     -- of a table and its columns, what is not as PostgreSQL makes them
     UNION ALL SELECT 'options of ' || pg_describe_object('pg_class'::regclass, r.oid, 0), o.definition
     FROM pg_class r JOIN spaces s ON s.oid = r.relnamespace,
@@ -168,7 +176,8 @@ WITH spaces AS (
         concat_ws(' ', CASE WHEN r.relpersistence = 'u' THEN 'unlogged' END,
             CASE WHEN r.relrowsecurity THEN 'row security' END, CASE WHEN r.relforcerowsecurity THEN 'forced' END,
             CASE WHEN r.relreplident NOT IN ('d', 'n') THEN concat('replica identity ', r.relreplident) END,
-            r.reloptions, CASE WHEN NOT r.relacl @> a.usual OR NOT r.relacl <@ a.usual THEN r.relacl END,
+            r.reloptions, (SELECT x.reloptions FROM pg_class x WHERE x.oid = r.reltoastrelid),
+            CASE WHEN NOT r.relacl @> a.usual OR NOT r.relacl <@ a.usual THEN r.relacl END,
             (SELECT 'inherits ' || string_agg(inhparent::regclass::text, ' ' ORDER BY inhseqno) FROM pg_inherits
              WHERE inhrelid = r.oid)) AS o(definition)
     WHERE r.relkind <> 'i' AND o.definition <> ''
@@ -187,7 +196,7 @@ SELECT json_build_object(
     'objects', (SELECT coalesce(json_agg(json_build_array(name, coalesce(definition, '')) ORDER BY name, definition),
         '[]') FROM objects),
     'sequences', (SELECT coalesce(json_agg(json_build_array(pg_describe_object('pg_class'::regclass, r.oid, 0),
-        pg_sequence_last_value(r.oid)) ORDER BY r.relname), '[]')
+        s.nspname, r.relname) ORDER BY r.relname), '[]')
     FROM pg_class r JOIN spaces s ON s.oid = r.relnamespace WHERE r.relkind = 'S'),
     'schemas', (SELECT coalesce(json_agg(nspname ORDER BY nspname), '[]') FROM spaces),
     'tables', (SELECT coalesce(json_agg(json_build_object(
@@ -338,21 +347,31 @@ def read() -> None:
 
 
 def look(cluster: Cluster) -> dict[str, Any]:
-    """Read the catalogue, then the rows of each base table, in one transaction that cannot write."""
+    """Read the catalogue, then each sequence and the rows of each base table, in one transaction that cannot write."""
     lines = list(cluster.psql("reader", CATALOGUE))
     document: dict[str, Any] = json.loads(unescaped(lines[0]) or "")
     tables = document["tables"]
     script = io.StringIO("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;\n")
     script.seek(0, io.SEEK_END)
+    for _, schema, name in document["sequences"]:
+        place = f"{quoted(schema)}.{quoted(name)}"
+        script.write(f"COPY (SELECT last_value, is_called FROM {place}) TO STDOUT;\n")  # noqa: S608 - quoted
     for table in tables:
         names = ", ".join(quoted(column["name"]) for column in table["columns"] if column["readable"])
         place = f"{quoted(table['schema'])}.{quoted(table['name'])}"
         source = f"{place} ({names})" if names else f"(SELECT FROM ONLY {place})"
         script.write(f"COPY {source} TO STDOUT;\n\\echo '\\\\.'\n")
     rows = iter(cluster.psql("reader", script.getvalue()))
+    document["sequences"] = [[name, counted(next(rows))] for name, *_ in document["sequences"]]
     for table in tables:
         table["rows"] = [cells(line) for line in iter(lambda: next(rows), "\\.")]
     return document
+
+
+def counted(line: str) -> int | str:
+    """Give the last value that a sequence gave out; of one that was made or set, and gave out none, how it starts."""
+    last, is_called = line.split("\t")
+    return int(last) if is_called == "t" else f"starts at {last}"
 
 
 def cells(line: str) -> list[str | None]:

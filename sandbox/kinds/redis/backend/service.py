@@ -3,8 +3,9 @@
 Both work in the current folder, which holds either `seed.json` alone (nobody has asked for Redis yet) or what Redis
 wrote down, `dump.rdb`.
 
-- `keep` starts Redis on the world's loopback, loads the seed, removes it, writes `ready` and keeps Redis up until
-  SIGTERM, when it writes everything down. The MCP server's user can neither administer it nor run scripts in it.
+- `keep` starts Redis on the world's loopback, loads the seed, removes it, writes down when that was (`started`), says
+  `ready` and keeps Redis up until SIGTERM, when it writes everything down. The MCP server's user can neither administer
+  it nor run scripts in it.
 - `read` starts Redis on a unix socket on what was written down, or with the seed, and writes every key as one JSON
   document (`verifiers.states.redis.keys`). What was written down may be hostile; no configuration of it is read.
 """
@@ -16,6 +17,7 @@ import json
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,8 @@ SOCKET = "/tmp/redis.sock"  # noqa: S108 - a world's own
 PORT = 6379
 MAX_OUTPUT = 32 << 20
 PAGE = 500
+MILLISECOND = 1_000_000  # nanoseconds
+STARTED = Path("started")
 USER = "default on nopass ~* &* +@all -@admin -@dangerous -@scripting +info +keys +client|list"
 SETTINGS = {
     "dir": ".",
@@ -171,6 +175,8 @@ def keep() -> None:
     try:
         redis = started(KEEPING)
         Path("seed.json").unlink(missing_ok=True)
+        if not STARTED.exists():
+            STARTED.write_text(str(time.time_ns() // MILLISECOND), encoding="ascii")
         redis.stream.close()
         serve(redis.process)
     finally:
@@ -183,6 +189,8 @@ def read() -> None:
     redis = started(READING)
     try:
         document: dict[str, Any] = {"keys": {key: entry(redis, key) for key in sorted(keys(redis))}}
+        if STARTED.is_file():  # no key that was given a time to live has lost more of it
+            document["passed"] = time.time_ns() // MILLISECOND - int(STARTED.read_text(encoding="ascii"))
     except OutputTooLarge:
         document = {"wreckage": f"what Redis holds is more than {MAX_OUTPUT} bytes"}
     finally:
