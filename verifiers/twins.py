@@ -23,7 +23,7 @@ TWINS: Mapping[str, Sequence[str]] = {
     "postgres": ("row-order", "column-order"),
     "redis": ("json-layout", "order"),
     "sqlite": ("row-order", "column-order", "column-types"),
-    "workbook": ("absolute", "whole-columns", "other-function"),
+    "workbook": ("formula", "absolute", "whole-columns", "other-function"),
 }
 """State kind, or `answer`, to the names of its twins; in full a name is `files/final-newline`."""
 

@@ -20,7 +20,7 @@ def _changed(before: FileTree, after: FileTree, change: Callable[[str, str], str
     """Change the lines of items that were not there before; each is given with the text of its item."""
     nodes = dict(after)
     for path, node in after.items():
-        if node.kind == "file" and path.endswith(".ics"):
+        if node.kind == "file" and path.endswith(".ics") and ".Radicale.cache" not in path:
             known = set(before.get(path, Node("file")).data.decode(errors="replace").splitlines())
             text = node.data.decode(errors="replace")
             lines = text.splitlines()

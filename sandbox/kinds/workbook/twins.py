@@ -9,16 +9,21 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from html import escape, unescape
 
-from verifiers.errors import CorruptState
 from verifiers.states.workbook.model import Workbook, place_of
 from verifiers.states.workbook.reader import read_workbook
 from verifiers.tree import FileTree
 
-_CELL = re.compile(r'(<c\b[^>]*\br="([A-Z]+[0-9]+)"[^>]*>)<f>([^<]*)</f>(?:<v>[^<]*</v>|<v/>)?')
+_CELL = re.compile(
+    r'(<c\b(?![^>]*(?:t="[se]| s="[1-9]))[^>]*\br="([A-Z]+[0-9]+)"[^>]*(?<!/)>)'
+    r"(?:<f>([^<]*)</f>(?:<v>[^<]*</v>|<v ?/>)?|<v>(-?[0-9.]+)</v>)"
+)
+"""A cell with a formula or a number, without its end: its tag, its name, and either of the two; no date has no style."""
+_NUMBER = re.compile("-?[0-9.]+")
 _SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
 _OUTSIDE_TEXTS = re.compile(r"""("(?:[^"]|"")*"|'(?:[^']|'')*'!?)""")
 _CELL_NAME = re.compile(r"(?<![A-Za-z0-9_.$])([A-Z]{1,3})([1-9][0-9]*)(?![A-Za-z0-9_.(!])")
@@ -27,47 +32,52 @@ _CALL = re.compile(r"(?<![A-Z.])(SUM|COUNTIF|SUMIF|AVERAGE)\(([^(),\"]+(?:,(?:\"
 
 
 def _changed(before: FileTree, after: FileTree, change: Callable[[str, Workbook], str]) -> FileTree:
-    """Change the formulas that are new in a workbook."""
+    """Change what no workbook had before; a formula and a number are both given as a formula without its `=`."""
     nodes = dict(after)
+    known = {content for node in before.values() if node.kind == "file" for content in _contents(_parts(node.data))}
     for path, node in after.items():
         if path.endswith(".xlsx") and node.kind == "file" and node != before.get(path):
-            known = {sheet: set(cells) for sheet, cells in _formulas(before[path].data)} if path in before else {}
             nodes[path] = replace(node, data=_with_formulas(node.data, known, change))
     return FileTree(nodes)
 
 
-def _formulas(data: bytes) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+def _contents(parts: Mapping[str, bytes]) -> Iterator[str]:
+    for name in filter(_SHEET.fullmatch, parts):
+        yield from (cell[3] or cell[4] for cell in _CELL.finditer(parts[name].decode()))
+
+
+def _parts(data: bytes) -> dict[str, bytes]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        for name in filter(_SHEET.fullmatch, archive.namelist()):
-            yield name, [(cell[2], cell[3]) for cell in _CELL.finditer(archive.read(name).decode())]
+        return {name: archive.read(name) for name in archive.namelist()}
 
 
-def _with_formulas(
-    data: bytes, known: Mapping[str, set[tuple[str, str]]], change: Callable[[str, Workbook], str]
-) -> bytes:
-    try:
-        workbook = read_workbook(data)
-    except CorruptState:
+def _with_formulas(data: bytes, known: Collection[str], change: Callable[[str, Workbook], str]) -> bytes:
+    workbook, parts = read_workbook(data), _parts(data)
+    changed = dict(parts)
+    for name in filter(_SHEET.fullmatch, parts):
+        changed[name] = _CELL.sub(partial(_cell, known, change, workbook), parts[name].decode()).encode()
+    if changed == parts:
         return data
     written = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(written, "w") as other:
-        for name in archive.namelist():
-            part = archive.read(name)
-            if _SHEET.fullmatch(name):
-                old = known.get(name, set())
-                part = _CELL.sub(lambda cell, old=old: _cell(cell, old, change, workbook), part.decode()).encode()  # type: ignore[misc]
-            other.writestr(zipfile.ZipInfo(name), part)
+    with zipfile.ZipFile(written, "w") as archive:
+        for name, part in changed.items():
+            archive.writestr(zipfile.ZipInfo(name), part)
     return written.getvalue()
 
 
 def _cell(
-    cell: re.Match[str], known: set[tuple[str, str]], change: Callable[[str, Workbook], str], workbook: Workbook
+    known: Collection[str], change: Callable[[str, Workbook], str], workbook: Workbook, cell: re.Match[str]
 ) -> str:
-    formula = unescape(cell[3])
-    if (cell[2], cell[3]) in known or (other := change(formula, workbook)) == formula:
+    content = cell[3] or cell[4]
+    other = unescape(content) if content in known else change(unescape(content), workbook)
+    if other == unescape(content):
         return cell[0]
     head = re.sub(r' t="\w+"', "", cell[1])  # of the value, which goes
     return f"{head}<f>{escape(other, quote=False)}</f>"
+
+
+def _formula(formula: str, _: Workbook) -> str:
+    return f"SUM({formula})" if _NUMBER.fullmatch(formula) else formula
 
 
 def _absolute(formula: str, _: Workbook) -> str:
@@ -104,6 +114,7 @@ def _other_function(formula: str, _: Workbook) -> str:
 
 
 TWINS: Mapping[str, Callable[[FileTree, FileTree], FileTree]] = {
+    "formula": lambda before, after: _changed(before, after, _formula),
     "absolute": lambda before, after: _changed(before, after, _absolute),
     "whole-columns": lambda before, after: _changed(before, after, _whole_columns),
     "other-function": lambda before, after: _changed(before, after, _other_function),
