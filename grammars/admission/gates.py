@@ -42,6 +42,7 @@ from grammars.language.grammar import FEWEST_MUTANTS, Draft
 from vault.errors import kind_of
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
+from verifiers.twins import NAMES as NAMES_OF_TWINS
 
 NAMES = {
     1: "validates",
@@ -172,6 +173,8 @@ def _trouble(draft: Draft, prover: Prover) -> str | None:
     fewest, most = (1, 1) if category == "single-tool" else (FEWEST_NEEDED, MOST_NEEDED)
     if not fewest <= needed <= most:
         return f"{needed} tools are needed, and a {category} task wants {fewest} to {most}"
+    if unknown := sorted(draft.provenance.get("exact", {}).keys() - NAMES_OF_TWINS):
+        return f"exact: no twin is called {unknown[0]!r}; there are {', '.join(sorted(NAMES_OF_TWINS))}"
     if len(draft.provenance["mutants"]) < FEWEST_MUTANTS:
         return f"it has {len(draft.provenance['mutants'])} mutants; {FEWEST_MUTANTS} are the least"
     return None

@@ -18,11 +18,11 @@ from verifiers.states.workbook.model import Workbook, place_of
 from verifiers.states.workbook.reader import read_workbook
 from verifiers.tree import FileTree
 
-_CELL = re.compile(
+_CELL = re.compile(  # a cell with a style is left out: it may be a date
     r'(<c\b(?![^>]*(?:t="[se]| s="[1-9]))[^>]*\br="([A-Z]+[0-9]+)"[^>]*(?<!/)>)'
     r"(?:<f>([^<]*)</f>(?:<v>[^<]*</v>|<v ?/>)?|<v>(-?[0-9.]+)</v>)"
 )
-"""A cell with a formula or a number, without its end: its tag, its name, and either of the two; no date has no style."""
+"""A cell with a formula or a number, without its end: its tag, its name, and either of the two."""
 _NUMBER = re.compile("-?[0-9.]+")
 _SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
 _OUTSIDE_TEXTS = re.compile(r"""("(?:[^"]|"")*"|'(?:[^']|'')*'!?)""")
