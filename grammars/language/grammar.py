@@ -113,6 +113,12 @@ class Template:
     distract: Mapping[str, int | None]
     steps: Steps
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the goal of some of its tasks rules twins out."""
+        productions = (production for options in self.nonterminals.values() for production in options.values())
+        return bool(self.steps.exact) or any(production.steps.exact for production in productions)
+
 
 @dataclass(frozen=True, eq=False)  # compared by identity, so that it can be the key of a cache
 class Grammar:
