@@ -49,6 +49,7 @@ class Coverage:
             a leaked one cannot be traced.
         lacks: what the tasks of some skeletons lack to be traced well (`grammars.admission.traceability`), with the
             number of these skeletons.
+        exact: how many twins its goals rule out (`verifiers.twins`).
         several_servers: how many of the skeletons make tasks of several servers (`grammars.language.traits`).
         conditional: how many of them make conditional tasks.
     """
@@ -68,6 +69,7 @@ class Coverage:
     near: int
     free: float
     lacks: dict[str, int]
+    exact: int
     several_servers: int
     conditional: int
 
@@ -142,6 +144,7 @@ def _coverage(
         near=_near(draws),
         free=min(bits(free_of(made.draft)) for made in draws),
         lacks=dict(Counter(clause for drawn in by_skeleton for clause in lacks(free_of(drawn[0].draft), months))),
+        exact=len({name for _, provenance in tasks for name in provenance.get("exact", {})}),
         several_servers=having["several_servers"],
         conditional=having["conditional"],
     )

@@ -5,7 +5,9 @@
     2. The null agent, which makes no call and gives no answer, gets *false*, though every frame holds: two worlds of
        the task are equal.
     3. Every reference solution gets *true* within max_steps, meets no error that is not scheduled, and in a
-       recovery task at least one that is. The first one still gets *true* where harmless calls follow it. Reading the
+       recovery task at least one that is. The first one still gets *true* where harmless calls follow it, and so does
+       each of its twins: what it made, in another way that a fair person accepts, but for those that the template names
+       as ruled out by the goal. Reading the
        state that it leaves takes at most a quarter of the budget for reading a state (`verifiers.budget`), so that an
        agent that does more than it must is not cut off.
     4. Every mutant gets *false*: a correct final state with one thing changed, or a wrong answer. The template has
@@ -40,6 +42,7 @@ from grammars.language.grammar import FEWEST_MUTANTS, Draft
 from vault.errors import kind_of
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
+from verifiers.twins import NAMES as NAMES_OF_TWINS
 
 NAMES = {
     1: "validates",
@@ -170,6 +173,8 @@ def _trouble(draft: Draft, prover: Prover) -> str | None:
     fewest, most = (1, 1) if category == "single-tool" else (FEWEST_NEEDED, MOST_NEEDED)
     if not fewest <= needed <= most:
         return f"{needed} tools are needed, and a {category} task wants {fewest} to {most}"
+    if unknown := sorted(draft.provenance.get("exact", {}).keys() - NAMES_OF_TWINS):
+        return f"exact: no twin is called {unknown[0]!r}; there are {', '.join(sorted(NAMES_OF_TWINS))}"
     if len(draft.provenance["mutants"]) < FEWEST_MUTANTS:
         return f"it has {len(draft.provenance['mutants'])} mutants; {FEWEST_MUTANTS} are the least"
     return None
@@ -218,7 +223,7 @@ class _Case:
                 why = f": {where}" if (where := failure.where()) else ""
                 troubles.append(f"solutions.{solution['name']}: {trouble}{why}")
         if not troubles and self.around:
-            troubles += self._check_harmless_calls()
+            troubles += [*self._check_harmless_calls(), *self._check_twins()]
         self.evidence["solutions"] = recorded
         return self._gate(3, not troubles, "; ".join(troubles) or f"{len(recorded)} pass within max_steps")
 
@@ -230,6 +235,15 @@ class _Case:
             self.evidence["harmless"] = {"evidence": proved.evidence.as_json(), "log": list(proved.log)}
             if proved.verdict is not Verdict.TRUE:
                 yield f"solutions.{first['name']}: it gets {proved.verdict.value} once harmless calls follow it"
+
+    def _check_twins(self) -> Iterator[str]:
+        """Judge the twins of each solution, but for those that the goal rules out; their names quote no value."""
+        exact = self.draft.provenance.get("exact", {})
+        self.evidence["exact"] = dict(exact)
+        for solution, proved in zip(self.draft.provenance["solutions"], self.proved, strict=True):
+            for twin in self.prover.twin_results(self.draft.task, proved):
+                if twin.verdict is not Verdict.TRUE and twin.name.partition(" ")[0] not in exact:
+                    yield f"solutions.{solution['name']}: its twin {twin.name} gets {twin.verdict.value}"
 
     def _solution_trouble(self, calls: Sequence[Mapping[str, Any]], proved: ExecutionResult) -> str | None:
         if proved.verdict is not Verdict.TRUE:

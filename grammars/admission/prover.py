@@ -46,7 +46,7 @@ class MutationResult(Protocol):
         name: what was changed.
         kind: `broken`, a conjunct made false, and `damage`, a change that no solution makes, which must fail; or
             `mistake`, a typical error of agents, which should; or `wide`, a change that a selection of the frame lets
-            through and says why.
+            through and says why; or `twin`, which must pass.
         verdict: the predicate's verdict on the mutated state.
     """
 
@@ -93,4 +93,11 @@ class Prover(Protocol):
 
     def mutant_results(self, document: Mapping[str, Any], proved: ExecutionResult) -> Sequence[MutationResult]:
         """Apply every mutation that the servers define to a final state, and evaluate the predicate on each."""
+        ...
+
+    def twin_results(self, document: Mapping[str, Any], proved: ExecutionResult) -> Sequence[MutationResult]:
+        """Evaluate the predicate on every twin of a final state (`verifiers.twins`).
+
+        The name of one that is not true goes on with the predicate that it fails: `files/final-newline (…)`.
+        """
         ...

@@ -52,6 +52,7 @@ def assemble(
     task["initial_state"] = {server: part for server, part in task["initial_state"].items() if server in servers}
     if faults:
         task["faults"] = faults
+    exact = {name: reason for part in derived.parts for name, reason in part.exact.items()}
     return Draft(
         task,
         {
@@ -64,6 +65,7 @@ def assemble(
             "solutions": solutions,
             "mutants": [_mutant(mutant) for part in derived.parts for mutant in fill(part.mutants, scope)],
             "given": [value for part in derived.parts for value in fill(part.given, scope)],
+            **({"exact": exact} if exact else {}),
         },
     )
 

@@ -38,6 +38,7 @@ class Steps:
         faults: the errors that the gateway injects.
         answer: the correct final answer of an agent, or None.
         given: values that a correct result holds although they may appear in the goal or the state.
+        exact: twins (`verifiers.twins`) that the goal rules out, each with the words that say so.
     """
 
     parameters: Mapping[str, Range] = field(default_factory=dict)
@@ -51,6 +52,7 @@ class Steps:
     faults: Node = ()
     answer: Node | None = None
     given: Node = ()
+    exact: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def names_of_own(self) -> dict[str, frozenset[str]]:
@@ -111,6 +113,12 @@ class Template:
     distract: Mapping[str, int | None]
     steps: Steps
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the goal of some of its tasks rules twins out."""
+        productions = (production for options in self.nonterminals.values() for production in options.values())
+        return bool(self.steps.exact) or any(production.steps.exact for production in productions)
+
 
 @dataclass(frozen=True, eq=False)  # compared by identity, so that it can be the key of a cache
 class Grammar:
@@ -160,7 +168,8 @@ class Draft:
         task: the task document.
         provenance: `grammar`, `grammar_digest`, `template`, `skeleton`, `parameters`, `bits` (log2 of the number
             of values that they could have had), `solutions` (each with `name`, `calls` and `answer`), `mutants` (each
-            with `name` and either `server` and `change` or `answer`), `given`.
+            with `name` and either `server` and `change` or `answer`), `given`, and `exact` where the goal rules out
+            twins (name to reason).
     """
 
     task: Mapping[str, Any] = field(repr=False)

@@ -16,10 +16,11 @@ from grammars.language.free import parse_named
 from grammars.language.grammar import FEWEST_PHRASINGS, Production, Steps, Template
 from grammars.language.labels import CATEGORIES, DIFFICULTIES, Category, Difficulty
 from grammars.language.ranges import Dictionaries, Leveled
+from verifiers.twins import NAMES
 
 _STEPS = {
     "parameters", "let", "constraints", "state", "solution", "solutions", "predicate", "changes", "mutants", "faults",
-    "answer", "given",
+    "answer", "given", "exact",
 }  # fmt: skip
 _PRODUCTION = _STEPS | {"phrase", "difficulty"}
 _TEMPLATE = _STEPS | {
@@ -177,6 +178,7 @@ class _Reader:
             faults=_members(spec, "faults", where),
             answer=compile_value(spec["answer"], f"{where}: answer") if "answer" in spec else None,
             given=_members(spec, "given", where),
+            exact=_exact(spec.get("exact"), f"{where}: exact"),
         )
 
 
@@ -202,6 +204,15 @@ def _solutions(spec: Mapping[str, Any], where: str) -> dict[str, Node]:
         return {"reference": _members(spec, "solution", where)}
     named = as_map(spec.get("solutions"), f"{where}: solutions")
     return {name: compile_value(_list(calls, where), f"{where}: solutions.{name}") for name, calls in named.items()}
+
+
+def _exact(value: Any, where: str) -> dict[str, str]:
+    """Require names of twins, each with a reason."""
+    reasons = as_map(value, where)
+    only_known(reasons, set(NAMES), f"{where}:")
+    if not all(isinstance(reason, str) and reason.strip() for reason in reasons.values()):
+        raise Malformed(f"{where}: each twin has a reason: how the goal rules it out, in words")
+    return reasons
 
 
 def _distract(value: Any, where: str) -> dict[str, int | None]:

@@ -54,11 +54,13 @@ class SetReport:
         rows: its tasks by server and category.
         kinds: the make-up of a `cohort` and of the `dev` set; empty where a server has no grammar to draw from, or too
             few skeletons.
+        templates: of the grammars that there are, how many there are, and how many rule twins out (`exact`).
     """
 
     spec: SetSpec
     rows: tuple[SetRow, ...]
     kinds: Mapping[str, MakeUp]
+    templates: tuple[int, int] = (0, 0)
 
     @property
     def ok(self) -> bool:
@@ -80,6 +82,7 @@ class SetReport:
             "tracks": list(spec.tracks),
             "quotas": dict(spec.quotas),
             "rows": [asdict(row) for row in self.rows],
+            "templates": {"all": self.templates[0], "exact": self.templates[1]},
             "make_up": {name: asdict(kinds) for name, kinds in self.kinds.items()},
         }
 
@@ -92,7 +95,9 @@ def report(spec: SetSpec, grammars: Mapping[str, Grammar]) -> SetReport:
     """
     rows = tuple(_rows(spec, grammars))
     drawable = all(row.enough for row in rows) and set(spec.servers) <= set(grammars)
-    return SetReport(spec, rows, dict(_kinds(spec, grammars)) if drawable else {})
+    templates = [template for grammar in grammars.values() for template in grammar.templates.values()]
+    counts = len(templates), sum(template.is_exact for template in templates)
+    return SetReport(spec, rows, dict(_kinds(spec, grammars)) if drawable else {}, counts)
 
 
 def _kinds(spec: SetSpec, grammars: Mapping[str, Grammar]) -> Iterator[tuple[str, MakeUp]]:

@@ -6,7 +6,7 @@ evidence tree together from the predicate that it knows, and works out `all`, `a
     {"probes": [["true" | "false" | "unknown", what was found, whether the probe broke], ...],
      "spent": share, "unreadable": whether a reader could make nothing of a namespace's state}
     {"cases": [[a line for each probe, as above], ...]}
-    {"mutants": [[name, "broken" | "mistake" | "damage" | "wide", verdict], ...]}
+    {"mutants": [[name, "broken" | "mistake" | "damage" | "wide" | "twin", verdict], ...]}
 
 The judge of a server's own predicates says as much of these alone; "unknown" is a probe that gave no value:
 
@@ -29,7 +29,7 @@ from verifiers.language.verdict import Evidence, Verdict, all_of, any_of
 MAX_BYTES = 4 * 1024 * 1024
 MAX_FOUND = 4000
 """Characters of what is said of one probe."""
-KINDS = ("broken", "mistake", "damage", "wide")
+KINDS = ("broken", "mistake", "damage", "wide", "twin")
 VERDICTS = tuple(verdict.value for verdict in Verdict)
 
 

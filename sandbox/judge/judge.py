@@ -9,7 +9,7 @@ Operations, each with the parts of a reading (`sandbox.judge.reader`):
              a second reading, which is asked for where a probe broke
     cases    the evidence on each of its cases, with an answer for each; one case more is the state as it was found
     mutants  the verdict on each of its cases but the last two, which are what a solution left and what it found; where
-             the predicate compares with the latter, also on every damage of the former
+             the predicate compares with the latter and `damage` is asked for, also on every damage of the former
     compare  the difference between its one case and that of a second reading, for people
 
 Two more are asked of other children:
@@ -36,6 +36,7 @@ from verifiers.language import predicate as predicates
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.evaluate import evaluate
 from verifiers.language.predicate import Predicate
+from verifiers.language.verdict import Evidence, Verdict
 from verifiers.normal_form import NormalState, decode
 from verifiers.predicates import namespaces, own_predicates
 from verifiers.predicates.own_predicates import OwnResult
@@ -93,14 +94,24 @@ def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
         answer, replies = (header["answer"], header["replies"]) if same else (case["answer"], None)
         own_results = [reading.own_results(case, predicate)]
         tree = evaluate(predicate, reading.states(case), answer, before, replies, own_results=own_results)
-        lines.append([evidence.plain(case["name"]), case["kind"], tree.verdict.value])
-    for name in sorted(before or ()):
+        shown = case["name"]
+        if case["kind"] == "twin" and tree.verdict is not Verdict.TRUE:
+            shown += f" ({_failing_probe(tree)})"
+        lines.append([evidence.plain(shown), case["kind"], tree.verdict.value])
+    for name in sorted(before or ()) if header["damage"] else ():
         excepted = _excepted(predicate, name)
         for change, damaged in list_damages(name, before[name], after[name]) if before else ():
             kind = "wide" if is_let_through_on_purpose(change, excepted) else "damage"
             tree = evaluate(predicate, {**after, name: damaged}, header["answer"], before, header["replies"])
             lines.append([evidence.plain(f"{name}: {describe(change)}"), kind, tree.verdict.value])
     return message.answer("done", part=evidence.written(mutants=lines))
+
+
+def _failing_probe(tree: Evidence) -> str:
+    """Name the first probe that keeps a verdict from being true."""
+    while tree.children:
+        tree = next((child for child in tree.children if child.verdict is not Verdict.TRUE), tree.children[0])
+    return tree.op
 
 
 def _excepted(predicate: Predicate, namespace: str) -> list[Mapping[str, Any]]:

@@ -13,8 +13,9 @@ Operations, each with the state's tar as its first part, and behind it what was 
               second state follow, the one that the agent found, that is another case; what is equal is read once
     mutate    a reading of several cases, each after its own changes; likewise
     document_of  the state of these namespaces after the given changes, as `verifiers.formats.state_document` writes it
-    mutants   a reading of every mutant of a solution's end state; only this one is told the predicate and the answer,
+    mutants   a reading of every mutant of a solution's end state; only these two are told predicate and answer,
               and what it reads was not left by an agent (`sandbox.runs.prover`)
+    twins     likewise, of every twin (`sandbox.mutations.twins`)
 
 A reading is several parts, which only judges unpack: first [{"name", "kind", "answer", "states": {namespace: number}},
 ...], the cases; then, for each namespace in the order asked for, its normal forms as `verifiers.normal_form` encodes
@@ -37,6 +38,7 @@ from sandbox.judge.loading import prepare
 from sandbox.mutations.make import Mutant
 from sandbox.mutations.make import mutants as mutants_of
 from sandbox.mutations.mutators import mutate as mutated
+from sandbox.mutations.twins import list_twins
 from verifiers.budget import ReadingBudget
 from verifiers.errors import Malformed as NoState
 from verifiers.formats import state_document
@@ -126,6 +128,17 @@ def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
         except Malformed:
             continue
         cases.append((mutant, trees))
+    cases += [(_AS_IT_IS, after), (_AS_IT_IS, before)]
+    return message.answer("done", "", *_Forms(header["looked_at"]).reading(cases))
+
+
+def twins(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
+    """Read every twin that can be made, and behind them the same two states."""
+    after, before = _two_states(header, parts)
+    if before is None:
+        raise Malformed("twins follow from two states")
+    looked_at = {name: after[name] for name in header["looked_at"] if name in after}
+    cases = [*list_twins(predicates.parse(header["predicate"]), before, looked_at, header["answer"])]
     cases += [(_AS_IT_IS, after), (_AS_IT_IS, before)]
     return message.answer("done", "", *_Forms(header["looked_at"]).reading(cases))
 
@@ -241,7 +254,7 @@ def _plain(error: Exception) -> str:
     return str(error).encode("utf-8", "backslashreplace").decode()
 
 
-_ALL = (check, extract, look, document, reach, read, mutate, document_of, mutants)
+_ALL = (check, extract, look, document, reach, read, mutate, document_of, mutants, twins)
 OPERATIONS = {operation.__name__: _guarded(operation) for operation in _ALL}
 
 

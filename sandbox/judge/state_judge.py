@@ -244,11 +244,28 @@ class StateJudge:
         Raises:
             Malformed: a state is none.
         """
+        return self._changed("mutants", question, before, after, answer)
+
+    def twins(
+        self, question: Question, before: FrozenState, after: FrozenState, answer: str | None
+    ) -> list[tuple[str, str, Verdict]]:
+        """Give name, kind and verdict of every twin of a solution's end state (`sandbox.mutations.twins`).
+
+        The name of one that is not true says which predicate it fails.
+
+        Raises:
+            Malformed: a state is none.
+        """
+        return self._changed("twins", question, before, after, answer)
+
+    def _changed(
+        self, do: str, question: Question, before: FrozenState, after: FrozenState, answer: str | None
+    ) -> list[tuple[str, str, Verdict]]:
         asking, common = self._asking(), {"predicate": question.document, "answer": answer}
         with _ours():
-            reading = asking.reading(question, after, before, do="mutants", **common)
-            header = {"do": "mutants", "namespaces": question.namespaces, **common, "replies": question.replies}
-            return asking.judged(header, [reading], replies.parsed_mutants)
+            reading = asking.reading(question, after, before, do=do, **common)
+            header = {"do": "mutants", "damage": do == "mutants", "namespaces": question.namespaces, **common}
+            return asking.judged({**header, "replies": question.replies}, [reading], replies.parsed_mutants)
 
     def differences(
         self,

@@ -94,7 +94,7 @@ class ProvedSolution:
 
 @dataclass(frozen=True, slots=True)
 class MutantResult:
-    """Verdict of the predicate on a final state that is wrong in one way (`sandbox.mutations`, or damage)."""
+    """Verdict of the predicate on a final state with one change: a mutant, damage, or a twin."""
 
     name: str = field(repr=False)
     kind: str
@@ -264,6 +264,12 @@ class BoxProver:
         task = Task.parse(document)
         final = self._final(proved)
         made = self._terms.judging.mutants(final.question, self._start(task), final.state, final.answer)
+        return [MutantResult(name, kind, verdict) for name, kind, verdict in made]
+
+    def twin_results(self, document: Mapping[str, Any], proved: HasFinalState) -> list[MutantResult]:
+        """Evaluate the predicate on every twin of a proved state; its name tells what it fails."""
+        final = self._final(proved)
+        made = self._terms.judging.twins(final.question, self._start(Task.parse(document)), final.state, final.answer)
         return [MutantResult(name, kind, verdict) for name, kind, verdict in made]
 
     @staticmethod

@@ -87,6 +87,7 @@ class MemoryProver:
         self.more: list[MutantResult] = []
         self.spent = 0.25
         self.harmless: list[Mapping[str, Any]] = []
+        self.twins: list[MutantResult] = []
 
     def check(self, document: Mapping[str, Any]) -> None:
         predicate.parse(Task.parse(document).success_predicate)
@@ -136,6 +137,9 @@ class MemoryProver:
 
     def mutant_results(self, document: Mapping[str, Any], proved: Any) -> Sequence[MutantResult]:
         return [MutantResult("gone", "broken", _judge(document, FileTree({}), None).verdict), *self.more]
+
+    def twin_results(self, document: Mapping[str, Any], proved: Any) -> Sequence[MutantResult]:
+        return self.twins
 
 
 def _judge(document: Mapping[str, Any], tree: FileTree, answer: str | None) -> Evidence:

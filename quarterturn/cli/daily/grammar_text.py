@@ -25,6 +25,8 @@ def lines(report: GrammarReport) -> Iterator[str]:
             f"{missing} of {len(report.templates)} templates make tasks that cannot be traced once they leak: they "
             f"have fewer than {LEAST_BITS} bits of free parameters"
         )
+    if exact := sum(bool(entry.exact) for entry in report.templates):
+        yield f"{exact} of {len(report.templates)} templates rule out a right form (`exact`): at most a tenth should"
     for entry in report.templates:
         for clause, count in entry.lacks.items():
             yield f"{entry.template}: {_tasks_of(count)} lack free values to be traced from a part of a text: {clause}"

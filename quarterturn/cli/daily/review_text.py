@@ -42,6 +42,8 @@ def for_review(proven: ProvenTask) -> Iterator[str]:
         yield f"Unnoticed  {name}: this change of the end state passes"
     for name in recorded.get("mutation", {}).get("let_through", []):
         yield f"Let through {name}: the frame lets this change pass, and says why"
+    for name, why in proven.opened.provenance.get("exact", {}).items():
+        yield f"Exact      {name} does not pass: {why}"
     yield f"Traceable  {traceable(task)}"
     for gate in admission["gates"]:
         word = "ok" if gate["ok"] else "NO"

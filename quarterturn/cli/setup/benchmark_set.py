@@ -82,6 +82,9 @@ def _lines(made: SetReport) -> Iterator[str]:
     yield f"{spare} spare tasks, {dev} dev tasks; tracks: {', '.join(spec.tracks)}"
     yield from (f"quota {name}: {most}" for name, most in spec.quotas.items())
     yield from (f"{_KINDS[name]}: {kinds}" for name, kinds in made.kinds.items())
+    templates, exact = made.templates
+    if exact:
+        yield f"{exact} of {templates} templates rule out a right form (`exact`): at most a tenth should"
     yield HEAD
     for row in made.rows:
         have, months = ("-" if value is None else str(value) for value in (row.skeletons, row.months))

@@ -1,9 +1,11 @@
-"""Mutations of a text: slightly wrong variants, and one that is certainly different."""
+"""Mutations of a text: slightly wrong variants, one that is certainly different, and JSON in another layout."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 
 def wrong(text: str) -> Iterator[tuple[str, str]]:
@@ -26,3 +28,20 @@ def other(text: str) -> str:
 
 def _ended(line: str) -> str:
     return line if line.endswith("\n") else f"{line}\n"
+
+
+def other_layout(text: str) -> str | None:
+    """Give a JSON object or array with its keys in another order and other white space; None of any other text."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(value, dict | list):
+        return None
+    return json.dumps(_reversed_keys(value), indent=None if "\n " in text else 1, ensure_ascii=False)
+
+
+def _reversed_keys(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _reversed_keys(part) for key, part in reversed(value.items())}
+    return [_reversed_keys(part) for part in value] if isinstance(value, list) else value

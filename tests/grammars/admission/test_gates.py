@@ -126,6 +126,20 @@ def test_a_solution_that_harmless_calls_spoil_stops_at_the_third(draft, prover):
     assert shut(admit(draft, prover)) == {3: expected}
 
 
+def test_a_solution_whose_twin_fails_stops_at_the_third_unless_the_goal_rules_it_out(draft, prover, changed):
+    prover.twins = [MutantResult("files/line-endings", "twin", Verdict.TRUE)]
+    assert admit(draft, prover).ok
+    prover.twins.append(MutantResult("files/final-newline (filesystem.fileTextEquals)", "twin", Verdict.FALSE))
+    failed = "its twin files/final-newline (filesystem.fileTextEquals) gets false"
+    assert shut(admit(draft, prover)) == {3: f"solutions.reference: {failed}"}
+    exact = {"files/final-newline": "the goal says: no line end behind it"}
+    admission = admit(changed(draft, {}, {"exact": exact}), prover)
+    assert admission.ok
+    assert admission.evidence["exact"] == exact
+    exact = {"files/newline": "why"}
+    assert "exact: no twin is called 'files/newline'" in shut(admit(changed(draft, {}, {"exact": exact}), prover))[1]
+
+
 def test_a_mutant_that_survives_stops_at_the_fourth_and_so_does_an_unknown(draft, prover, changed, monkeypatch):
     harmless = {"name": "harmless", "server": "filesystem", "change": {"mkdir": "elsewhere"}}
     admission = admit(changed(draft, {}, {"mutants": [*draft.provenance["mutants"], harmless]}), prover)

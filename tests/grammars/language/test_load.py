@@ -56,6 +56,12 @@ BROKEN = [
     ),
     ("- {name: emptied, filesystem: {write:", "# {name: emptied, filesystem: {write:", "mutants: at least 2"),
     ("name: removed, filesystem:", "title: removed, filesystem:", "mutants: each is a map with `name`"),
+    (
+        "    max_steps: 3\n",
+        "    max_steps: 3\n    exact: {files/newline: x}\n",
+        "note: exact: unknown key 'files/newline'",
+    ),
+    ("    max_steps: 3\n", "    max_steps: 3\n    exact: {files/final-newline: ''}\n", "exact: each twin has a reason"),
     ("    max_steps: 3\n", "", "template note: max_steps: it is missing"),
     ("state: [{", "state: [3, {", "note:high: state: each piece is a map from server"),
     ('["lines != 2"]', '["1 < 2"]', r"note: constraints\[0\]: '1 < 2' mentions no name"),
