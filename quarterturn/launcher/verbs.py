@@ -24,7 +24,6 @@ from quarterturn.launcher import (
     locks,
     machine,
     node,
-    pip_settings,
     structure,
     wording,
 )
@@ -93,17 +92,17 @@ def setup(arguments: Sequence[str]) -> int:
 
 def demo(arguments: Sequence[str]) -> int:
     """Run the demo, in bubblewrap unless another box is named."""
-    prepare(databases=False)
+    installer = prepare(databases=False)
     if not {"-h", "--help"} & set(arguments):
-        _box_for(arguments)
-    _become(ROOT / ".venv" / "bin" / "quarterturn", "demo", *arguments)
+        _box_for(installer, arguments)
+    _become(installer.venv / "bin" / "quarterturn", "demo", *arguments)
 
 
 def build_images(arguments: Sequence[str]) -> int:
     """Build the container images that are missing."""
     _nothing_after("images", arguments)
     machine.need({"docker": "docker.io"}, "building images")
-    for tag in images.build(os.environ).values():
+    for tag in images.build(os.environ, _installer().python).values():
         say(f"ready: {tag}")
     return 0
 
@@ -183,7 +182,7 @@ def _test_all(words: Sequence[str], *, on_ci: bool) -> int:
     with ExitStack() as stack:
         with stop_said("tests that need one are not run", unless=on_ci):
             stack.enter_context(machine.engine())
-            images.build(os.environ)
+            images.build(os.environ, installer.python)
         return _play(installer, words)
 
 
@@ -246,8 +245,7 @@ def _verb(name: str) -> Callable[[Sequence[str]], int]:
 
 
 def _installer() -> Installer:
-    settings = pip_settings.read(os.environ)
-    installer = Installer(ROOT, os.environ, settings)
+    installer = Installer(ROOT, os.environ)
     installer.make()
     return installer
 
@@ -294,12 +292,12 @@ def _alone() -> Iterator[None]:
         os.close(descriptor)
 
 
-def _box_for(arguments: Sequence[str]) -> None:
+def _box_for(installer: Installer, arguments: Sequence[str]) -> None:
     """Have what the demo's box needs."""
     words = " ".join(arguments).replace("=", " ")
     if "--box docker" in words or not sys.platform.startswith("linux"):
         machine.need({"docker": "docker.io"}, "the demo in Docker")
-        images.build(os.environ)
+        images.build(os.environ, installer.python)
     else:
         machine.need(machine.FOR_THE_DEMO, "the demo")
 

@@ -8,7 +8,6 @@ import pytest
 
 from quarterturn.launcher import images, machine, verbs
 from quarterturn.launcher.installer import Installer
-from quarterturn.launcher.pip_settings import PipSettings
 from quarterturn.launcher.steps import Stop
 
 
@@ -39,7 +38,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     def prepare(**options: bool) -> Installer:
         (tmp_path / "prepared").write_text(" ".join(sorted(options)))
-        return Installer(tmp_path, {}, PipSettings())
+        return Installer(tmp_path, {})
 
     monkeypatch.setattr(verbs, "ROOT", tmp_path)
     monkeypatch.setattr(verbs, "prepare", prepare)
@@ -99,7 +98,9 @@ def test_images_are_built_before_the_tests_that_need_them(
     monkeypatch.setattr(machine, "need_all", lambda *_: None)
     monkeypatch.setattr(machine, "engine_answers", lambda: True)
     monkeypatch.setattr(Installer, "environment", lambda *_: None)
-    monkeypatch.setattr(images, "build", lambda _: (checkout / "built").write_text(str((checkout / "called").exists())))
+    monkeypatch.setattr(
+        images, "build", lambda *_: (checkout / "built").write_text(str((checkout / "called").exists()))
+    )
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     assert verbs.test(words) == 6
