@@ -20,12 +20,9 @@ from quarterturn.launcher import (
     backends,
     github_openapi,
     images,
-    line_counts,
     locks,
     machine,
     node,
-    structure,
-    wording,
 )
 from quarterturn.launcher.installer import Installer
 from quarterturn.launcher.stamps import Stamps, key
@@ -138,7 +135,7 @@ def check(arguments: Sequence[str]) -> int:
             if status:
                 failed.insert(0, name)
                 complain(f"{name} failed:\n{output}")
-    for line in (*line_counts.report(ROOT), *structure.report(ROOT), *wording.report(ROOT)):
+    for line in _heard(installer, "python", "-m", "tests.notes")[1].splitlines():
         say(f"note: {line}")
     say(f"check: {', '.join(failed)} failed" if failed else "check: all is well")
     return NO if failed else 0

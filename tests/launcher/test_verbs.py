@@ -111,7 +111,8 @@ def test_images_are_built_before_the_tests_that_need_them(
 def test_checks_run_side_by_side_and_one_that_fails_is_told_with_its_words(
     checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, script in {"pytest": "exit 0", "ruff": "exit 0", "mypy": "echo vault/x.py:1: error; exit 1"}.items():
+    scripts = {"pytest": "exit 0", "ruff": "exit 0", "mypy": "echo vault/x.py:1: error; exit 1", "python": "echo $2"}
+    for name, script in scripts.items():
         (checkout / ".venv" / "bin" / name).write_text(f"#!/bin/sh\n{script}\n")
         (checkout / ".venv" / "bin" / name).chmod(0o755)
     (checkout / "requirements").mkdir()
@@ -120,7 +121,7 @@ def test_checks_run_side_by_side_and_one_that_fails_is_told_with_its_words(
     assert verbs.check([]) == 1
     said = capsys.readouterr().err
     assert "types failed:\nvault/x.py:1: error\n" in said
-    assert said.endswith("check: types failed\n")
+    assert said.endswith("note: tests.notes\n· check: types failed\n")
 
 
 def test_mypys_cache_is_another_one_after_the_lock_has_changed(checkout: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quarterturn.launcher import wording
+from . import wording
 
 ALL = range(1 << 20)
 LONG = " ".join(["word"] * 36)
