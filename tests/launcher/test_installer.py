@@ -107,6 +107,7 @@ def test_a_set_up_says_its_steps_and_the_second_one_says_nothing_and_takes_no_ti
     assert has(installer.python, "stapler", "backend")
     assert has(checkout / ".venv/agents/bin/python", "paperclip")
     assert not has(installer.python, "hammer")
+    assert list((checkout / ".venv/agents").rglob("paperclip.*.pyc")), "worlds mount it read-only"
 
     before = time.monotonic()
     set_up(checkout)
@@ -121,6 +122,7 @@ def test_test_requirements_stay_when_the_product_is_set_up_again(checkout: Path)
     assert has(installer.python, "stapler", "hammer", "backend")
 
 
+@pytest.mark.full
 def test_extras_are_installed_unless_the_core_alone_was_asked_for_last(checkout: Path) -> None:
     extra = checkout / "extras" / "attic"
     extra.mkdir(parents=True)
@@ -140,13 +142,19 @@ def test_a_lock_that_changed_is_installed_and_what_left_it_is_taken_away(checkou
     assert not has(installer.python, "stapler")
 
 
-@pytest.mark.full
-def test_a_half_made_environment_is_made_again(bare_checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (bare_checkout / ".venv" / "bin").mkdir(parents=True)
-    (bare_checkout / ".venv" / "bin" / "python").symlink_to("/nowhere/python3")
-    installer = set_up(bare_checkout)
-    assert "making .venv again" in capsys.readouterr().err
-    assert has(installer.python, "stapler")
+def test_an_environment_that_is_half_made_or_was_moved_is_made_again(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    installer_of(checkout).make()  # passes over what is there
+    moved = checkout.rename(checkout.parent / "elsewhere")
+    installer = installer_of(moved)
+    installer._venv()
+    assert not installer.uv.exists()
+    installer.python.unlink()
+    installer.python.symlink_to("/nowhere/python3")
+    installer._venv()
+    assert capsys.readouterr().err.count("making .venv again") == 2
+    assert has(installer.python)
 
 
 @pytest.mark.full
@@ -157,14 +165,6 @@ def test_an_environment_that_somebody_else_made_is_installed_on_top_of(checkout:
     (theirs / "RECORD").write_text("theirs-1.0.dist-info/METADATA,,\ntheirs-1.0.dist-info/RECORD,,\n")
     assert has(set_up(checkout).python, "stapler")
     assert theirs.exists()
-
-
-@pytest.mark.full
-def test_a_checkout_that_was_moved_is_set_up_anew(checkout: Path) -> None:
-    set_up(checkout)
-    moved = checkout.rename(checkout.parent / "elsewhere")
-    installer = set_up(moved)
-    assert has(installer.python, "stapler", "backend")
 
 
 def test_an_interrupted_step_is_done_again(checkout: Path, wheelhouse: Any) -> None:
@@ -187,11 +187,6 @@ def test_a_wheel_that_is_not_the_locked_one_is_not_installed(checkout: Path, whe
 
 
 @pytest.mark.full
-def test_environments_of_worlds_come_compiled(checkout: Path) -> None:
-    set_up(checkout)
-    assert list((checkout / ".venv/agents").rglob("paperclip.*.pyc"))
-
-
 def test_an_index_that_cannot_be_reached_is_told_with_what_to_set(checkout: Path) -> None:
     shutil.rmtree(checkout / ".venv" / "uv")
     installer = Installer(checkout, dict(installer_of(checkout).environ) | {"PIP_FIND_LINKS": "/nowhere"})

@@ -3,7 +3,7 @@
 import json
 import subprocess
 
-from . import line_counts
+from .notes import line_counts
 
 
 def test_lines_of_rooms_extras_and_tests_are_beside_those_of_the_last_version(tmp_path):
