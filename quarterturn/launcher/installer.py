@@ -12,6 +12,7 @@ every machine. It is never let fetch a Python.
 from __future__ import annotations
 
 import functools
+import re
 import shutil
 import sys
 import sysconfig
@@ -25,6 +26,7 @@ from quarterturn.launcher.stamps import Stamps, key
 from quarterturn.launcher.steps import Stop, answer, carry_out, say
 
 MISLEADING = ("PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON", "UV_PROJECT_ENVIRONMENT")
+EARLIER_TRY = re.compile(r"WARNING: Retrying \(Retry\(total=[1-9]")  # the last one says the same
 EXTRAS = "extras/*/pyproject.toml"
 DESCRIBE = "import sys; print(sys.version_info >= (3, 11), sys.version.split()[0], sys.base_prefix)"
 
@@ -88,7 +90,8 @@ class Installer:
         try:
             carry_out([self.python, "-I", "-m", "pip", "install", *quiet, *hashed], "fetching uv", env=environ)
         except Stop as stop:
-            message = f"{stop}\nSet PIP_INDEX_URL (and PIP_CERT, where a proxy signs anew) as for pip, and start again"
+            words = "\n".join(line for line in str(stop).splitlines() if not EARLIER_TRY.match(line))
+            message = f"{words}\nSet PIP_INDEX_URL (and PIP_CERT, where a proxy signs anew) as for pip, and start again"
             raise Stop(message) from stop
         if answer([self.uv, "--version"]) is None:
             message = f"uv does not start on this machine: look at what `{self.uv} --version` says"
