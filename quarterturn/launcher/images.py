@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from quarterturn.launcher import machine, pip_settings
@@ -10,14 +11,14 @@ from quarterturn.launcher.pip_settings import PipSettings, local_path
 from quarterturn.launcher.steps import Stop, say
 from sandbox.errors import Unavailable
 from sandbox.images.bases import Reach
-from sandbox.images.build import IMAGES, ImageSource, absent, ensure
+from sandbox.images.build import ensure
 
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 REGISTRIES = ("NPM_CONFIG_REGISTRY", "npm_config_registry")
 
 
-def build(environ: Mapping[str, str], images: Sequence[ImageSource] = IMAGES) -> dict[str, str]:
-    """Build what is missing, and give each image's tag by its name.
+def build(environ: Mapping[str, str], python: str | Path = sys.executable) -> dict[str, str]:
+    """Build what is missing with the settings that a Python's pip has, and return each image's tag by its name.
 
     Raises:
         Stop: an image could not be built.
@@ -25,21 +26,7 @@ def build(environ: Mapping[str, str], images: Sequence[ImageSource] = IMAGES) ->
     if machine.may_install():
         machine.need(machine.FOR_BASE_IMAGES, "building images")
     try:
-        return ensure(reach(pip_settings.read(environ), environ), say, images)
-    except Unavailable as error:
-        raise Stop(str(error)) from error
-
-
-def lacking(images: Sequence[ImageSource] = IMAGES) -> list[str]:
-    """Name the images that `build` would build.
-
-    Raises:
-        Stop: no engine answers.
-    """
-    if machine.may_install():
-        machine.need(machine.FOR_BASE_IMAGES, "building images")  # whether it is there decides on the base
-    try:
-        return [image.name for image in absent(images)]
+        return ensure(reach(pip_settings.read(environ, python), environ), say)
     except Unavailable as error:
         raise Stop(str(error)) from error
 

@@ -5,45 +5,51 @@
     .venv/agents                 the official MCP client, for agents that run without an image
     .venv/consumers              libraries that read exports, for `./run test --exhaustive`
 
-uv does the work. It is fetched first, by its digest, because a bare Debian has neither pip nor ensurepip; and it is
-never let fetch a Python.
+pip fetches uv by its digest, and uv installs the rest: it takes half of pip's processor time, and resolves locks for
+every machine. It is never let fetch a Python.
 """
 
 from __future__ import annotations
 
-import io
+import functools
+import re
 import shutil
 import sys
-import zipfile
+import sysconfig
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from quarterturn.launcher import pip_settings
-from quarterturn.launcher.fetch import fetch, this_machine
-from quarterturn.launcher.package_index import Pin
+from quarterturn.launcher import machine, pip_settings
 from quarterturn.launcher.pip_settings import PipSettings
 from quarterturn.launcher.stamps import Stamps, key
 from quarterturn.launcher.steps import Stop, answer, carry_out, say
 
 MISLEADING = ("PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON", "UV_PROJECT_ENVIRONMENT")
+EARLIER_TRY = re.compile(r"WARNING: Retrying \(Retry\(total=[1-9]")  # the last one says the same
 EXTRAS = "extras/*/pyproject.toml"
 DESCRIBE = "import sys; print(sys.version_info >= (3, 11), sys.version.split()[0], sys.base_prefix)"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Installer:
     """Installs into the `.venv` of one checkout.
 
     Attributes:
         root: the checkout.
         environ: the variables that the launcher was started with.
-        settings: where packages come from.
+        main_index_alone: pass over folders and extra indexes.
     """
 
     root: Path
     environ: Mapping[str, str]
-    settings: PipSettings
+    main_index_alone: bool = False
+
+    @functools.cached_property
+    def settings(self) -> PipSettings:
+        """Return where packages come from, which takes pip half a second to say."""
+        settings = pip_settings.read(self.environ, self.python)
+        return replace(settings, extra_indexes=(), find_links=()) if self.main_index_alone else settings
 
     @property
     def venv(self) -> Path:
@@ -58,7 +64,7 @@ class Installer:
     @property
     def uv(self) -> Path:
         """Give the installed uv."""
-        return self.venv / "bin" / "uv"
+        return self.venv / "uv" / "bin" / "uv"
 
     @property
     def stamps(self) -> Stamps:
@@ -66,18 +72,29 @@ class Installer:
         return Stamps(self.venv / "stamps")
 
     def make(self) -> None:
-        """Make `.venv` with nothing in it but a Python and uv; one that is broken or was moved is made again."""
+        """Make `.venv` with nothing in it but a Python, pip and uv; one that is broken or was moved is made again."""
         self._venv()
-        pin = Pin.read(self.root / "requirements" / "installer.txt")
-        wanted = key(pin.version, *sorted(pin.digests))
+        lock = self.root / "requirements" / "installer.txt"
+        wanted = key(lock)
         if self.uv.is_file() and self.stamps.holds("uv", wanted):
             return
+        self._pip()
         for note in self.settings.notes:
             say(note)
-        say(f"fetching uv {pin.version}, the installer")
-        _unpack(fetch(pin, self.settings, this_machine()), self.uv)
+        say(f"fetching uv, the installer, from requirements/{lock.name}")
+        folder = self.uv.parents[1]
+        shutil.rmtree(folder, ignore_errors=True)
+        hashed = ("--require-hashes", "--only-binary", ":all:", "--requirement", lock, "--target", folder)
+        quiet = ("--quiet", "--no-input", "--disable-pip-version-check")
+        environ = {**self._clean(), "PIP_USER": "0"}  # a machine's setting, which excludes a target
+        try:
+            carry_out([self.python, "-I", "-m", "pip", "install", *quiet, *hashed], "fetching uv", env=environ)
+        except Stop as stop:
+            words = "\n".join(line for line in str(stop).splitlines() if not EARLIER_TRY.match(line))
+            message = f"{words}\nSet PIP_INDEX_URL (and PIP_CERT, where a proxy signs anew) as for pip, and start again"
+            raise Stop(message) from stop
         if answer([self.uv, "--version"]) is None:
-            message = f"uv {pin.version} does not start on this machine: look at what `{self.uv} --version` says"
+            message = f"uv does not start on this machine: look at what `{self.uv} --version` says"
             raise Stop(message)
         self.stamps.write("uv", wanted)
 
@@ -171,15 +188,13 @@ class Installer:
         carry_out([base, "-m", "venv", "--without-pip", self.venv], "making .venv", env=self._clean())
         self.stamps.write("place", str(self.root))
 
+    def _pip(self) -> None:
+        """Put pip into `.venv`, from the wheel that Python carries; Debian has that in a package of its own."""
+        if answer([self.python, "-I", "-m", "pip", "--version"]) is not None:
+            return
+        wheel = str(Path(sysconfig.get_path("stdlib"), "ensurepip", "__main__.py"))
+        machine.need({wheel: "python{}.{}-venv".format(*sys.version_info)}, "installing from a package index")
+        carry_out([self.python, "-I", "-m", "ensurepip"], "installing pip", env=self._clean())
+
     def _clean(self) -> dict[str, str]:
         return {name: value for name, value in self.environ.items() if name not in MISLEADING}
-
-
-def _unpack(wheel: bytes, target: Path) -> None:
-    """Write the program `bin/uv` that the wheel carries; whole or not at all."""
-    with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
-        name = next(name for name in archive.namelist() if name.endswith(".data/scripts/uv"))
-        draft = target.with_name("uv.new")
-        draft.write_bytes(archive.read(name))
-    draft.chmod(0o755)
-    draft.replace(target)

@@ -50,8 +50,7 @@ LOCKS: dict[str, tuple[str, ...]] = {
 
 def resolve(installer: Installer, *, upgrade: bool) -> None:
     """Write every lock anew; without `upgrade`, versions that still fit stay."""
-    main = dataclasses.replace(installer.settings, extra_indexes=(), find_links=())
-    alone = dataclasses.replace(installer, settings=main)
+    alone = dataclasses.replace(installer, main_index_alone=True)
     newer = ("--upgrade",) if upgrade else ()
     for lock, source in LOCKS.items():
         say(f"resolving {lock}")

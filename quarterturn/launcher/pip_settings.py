@@ -1,26 +1,24 @@
-"""Reader of pip's settings, which say where this machine gets its packages, and their translation for uv.
+"""Settings of pip, which say where this machine gets its packages, and their translation for uv, npm and images.
 
-Machines are set up for pip, and uv reads none of pip's settings. They are read here as pip reads them (pip's manual,
-"Configuration"): files from the least to the most specific, `[global]` before `[install]`, variables over both.
-Folders that do not exist are left out with a note, because pip passes over them and uv stops.
+Machines are set up for pip, and uv reads none of pip's settings. pip itself prints them, merged from its files and
+variables. Folders that do not exist are left out with a note, because pip passes over them and uv stops.
 """
 
 from __future__ import annotations
 
-import configparser
-import os
+import ast
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from quarterturn.launcher.steps import MALFORMED, Stop
+from quarterturn.launcher.steps import MALFORMED, Stop, carry_out
 
 # What pip and uv use where nothing is configured. Spelled apart, so that a search of this repository for addresses
 # of registries finds only such as do not belong in it.
 DEFAULT_INDEX = "https://" + ".".join(("pypi", "org")) + "/simple"
-SECTIONS = ("global", "install")  # those of pip's sections that can say where to install from
+SECTIONS = ("global", "install", ":env:")  # in the order of their weight: those that say where to install from
 BUNDLES = (Path("/etc/ssl/certs/ca-certificates.crt"), Path("/etc/pki/tls/certs/ca-bundle.crt"))
 
 
@@ -51,18 +49,18 @@ class PipSettings:
     notes: tuple[str, ...] = field(default=(), compare=False)
 
 
-def read(environ: Mapping[str, str], *, prefix: Path | None = None) -> PipSettings:
-    """Read pip's settings from its files and variables.
+def read(environ: Mapping[str, str], python: str | Path = sys.executable) -> PipSettings:
+    """Return the settings that the pip of a Python has.
 
     Raises:
         Stop: a file of them cannot be understood.
     """
-    values = _from_files(_files(environ, prefix or Path(sys.prefix))) | _from_variables(environ)
+    values = _values(environ, python)
     notes: list[str] = []
     return PipSettings(
         index=None if _is_on(values.get("no-index", "")) else _address(values.get("index-url", DEFAULT_INDEX)),
-        extra_indexes=tuple(_there(values.get("extra-index-url", ""), "index", notes)),
-        find_links=tuple(_there(values.get("find-links", ""), "folder of files", notes)),
+        extra_indexes=tuple(_existing(values.get("extra-index-url", ""), "index", notes)),
+        find_links=tuple(_existing(values.get("find-links", ""), "folder of files", notes)),
         trusted_hosts=tuple(values.get("trusted-host", "").split()),
         cert=values.get("cert") or environ.get("REQUESTS_CA_BUNDLE") or environ.get("CURL_CA_BUNDLE"),
         client_cert=values.get("client-cert"),
@@ -124,47 +122,21 @@ def _proxies(settings: PipSettings, environ: Mapping[str, str]) -> dict[str, str
     return {name: settings.proxy for name in wanted if settings.proxy and name not in names}
 
 
-def _files(environ: Mapping[str, str], prefix: Path) -> Iterator[Path]:
-    named = environ.get("PIP_CONFIG_FILE")
-    if named == os.devnull:
-        return
-    for folder in environ.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":"):
-        yield Path(folder) / "pip" / "pip.conf"
-    yield Path("/etc/pip.conf")
-    if not (named and Path(named).exists()):
-        home = Path(environ.get("HOME") or Path("~").expanduser())
-        yield home / ".pip" / "pip.conf"
-        if sys.platform == "darwin":
-            yield home / "Library" / "Application Support" / "pip" / "pip.conf"
-        yield Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "pip" / "pip.conf"
-    yield prefix / "pip.conf"
-    if named:
-        yield Path(named)
-
-
-def _from_files(paths: Iterable[Path]) -> dict[str, str]:
-    parser = configparser.RawConfigParser()
-    for path in paths:
-        try:
-            parser.read(path)
-        except (configparser.Error, UnicodeDecodeError) as error:
-            message = (
-                f"pip's settings in {path} cannot be read: {error}; mend the file, or set PIP_CONFIG_FILE=/dev/null"
-            )
-            raise Stop(message, MALFORMED) from error
-    values: dict[str, str] = {}
-    for section in SECTIONS:
-        if parser.has_section(section):
-            values |= {key.replace("_", "-"): value for key, value in parser.items(section) if value}
-    return values
-
-
-def _from_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    return {
-        name.removeprefix("PIP_").lower().replace("_", "-"): value
-        for name, value in environ.items()
-        if name.startswith("PIP_") and value
-    }
+def _values(environ: Mapping[str, str], python: str | Path) -> dict[str, str]:
+    """Return what `pip config list` prints: a line `section.name='value'` for each setting."""
+    audible = {**environ, "PIP_QUIET": "0", "PIP_VERBOSE": "0"}
+    try:
+        listing = carry_out([python, "-I", "-m", "pip", "config", "list"], "reading pip's settings", env=audible)
+    except Stop as stop:
+        message = f"{stop}\nMend the file that it names, or set PIP_CONFIG_FILE=/dev/null"
+        raise Stop(message, MALFORMED) from stop
+    by_section: dict[str, dict[str, str]] = {section: {} for section in SECTIONS}
+    for line in listing.splitlines():
+        setting, _, value = line.partition("=")
+        section, _, name = setting.partition(".")
+        if section in by_section and (text := ast.literal_eval(value)):
+            by_section[section][name] = text
+    return {name: text for section in SECTIONS for name, text in by_section[section].items()}
 
 
 def _is_on(value: str) -> bool:
@@ -176,7 +148,7 @@ def _address(value: str) -> str:
     return value if urlsplit(value).scheme else Path(value).absolute().as_uri()
 
 
-def _there(value: str, what: str, notes: list[str]) -> Iterator[str]:
+def _existing(value: str, what: str, notes: list[str]) -> Iterator[str]:
     for address in value.split():
         path = local_path(address)
         if path is not None and not path.exists():

@@ -10,12 +10,22 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from quarterturn.launcher.steps import Stop
+
 
 def key(*parts: str | Path) -> str:
-    """Digest texts and the contents of files."""
+    """Return a digest of texts and of the contents of files.
+
+    Raises:
+        Stop: a file is missing.
+    """
     digest = hashlib.sha256()
     for part in parts:
-        content = part.read_bytes() if isinstance(part, Path) else part.encode()
+        try:
+            content = part.read_bytes() if isinstance(part, Path) else part.encode()
+        except FileNotFoundError:
+            message = f"{part} is missing: this checkout is incomplete; check it out again"
+            raise Stop(message) from None
         digest.update(len(content).to_bytes(8, "big") + content)
     return digest.hexdigest()
 

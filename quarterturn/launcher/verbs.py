@@ -20,13 +20,9 @@ from quarterturn.launcher import (
     backends,
     github_openapi,
     images,
-    line_counts,
     locks,
     machine,
     node,
-    pip_settings,
-    structure,
-    wording,
 )
 from quarterturn.launcher.installer import Installer
 from quarterturn.launcher.stamps import Stamps, key
@@ -93,17 +89,17 @@ def setup(arguments: Sequence[str]) -> int:
 
 def demo(arguments: Sequence[str]) -> int:
     """Run the demo, in bubblewrap unless another box is named."""
-    prepare(databases=False)
+    installer = prepare(databases=False)
     if not {"-h", "--help"} & set(arguments):
-        _box_for(arguments)
-    _become(ROOT / ".venv" / "bin" / "quarterturn", "demo", *arguments)
+        _box_for(installer, arguments)
+    _become(installer.venv / "bin" / "quarterturn", "demo", *arguments)
 
 
 def build_images(arguments: Sequence[str]) -> int:
     """Build the container images that are missing."""
     _nothing_after("images", arguments)
     machine.need({"docker": "docker.io"}, "building images")
-    for tag in images.build(os.environ).values():
+    for tag in images.build(os.environ, _installer().python).values():
         say(f"ready: {tag}")
     return 0
 
@@ -139,7 +135,7 @@ def check(arguments: Sequence[str]) -> int:
             if status:
                 failed.insert(0, name)
                 complain(f"{name} failed:\n{output}")
-    for line in (*line_counts.report(ROOT), *structure.report(ROOT), *wording.report(ROOT)):
+    for line in _heard(installer, "python", "-m", "tests.notes")[1].splitlines():
         say(f"note: {line}")
     say(f"check: {', '.join(failed)} failed" if failed else "check: all is well")
     return NO if failed else 0
@@ -184,7 +180,7 @@ def _test_all(words: Sequence[str], *, on_ci: bool) -> int:
     with ExitStack() as stack:
         with stop_said("tests that need one are not run", unless=on_ci):
             stack.enter_context(machine.engine())
-            images.build(os.environ)
+            images.build(os.environ, installer.python)
         return _play(installer, words)
 
 
@@ -247,8 +243,7 @@ def _verb(name: str) -> Callable[[Sequence[str]], int]:
 
 
 def _installer() -> Installer:
-    settings = pip_settings.read(os.environ)
-    installer = Installer(ROOT, os.environ, settings)
+    installer = Installer(ROOT, os.environ)
     installer.make()
     return installer
 
@@ -295,12 +290,12 @@ def _alone() -> Iterator[None]:
         os.close(descriptor)
 
 
-def _box_for(arguments: Sequence[str]) -> None:
+def _box_for(installer: Installer, arguments: Sequence[str]) -> None:
     """Have what the demo's box needs."""
     words = " ".join(arguments).replace("=", " ")
     if "--box docker" in words or not sys.platform.startswith("linux"):
         machine.need({"docker": "docker.io"}, "the demo in Docker")
-        images.build(os.environ)
+        images.build(os.environ, installer.python)
     else:
         machine.need(machine.FOR_THE_DEMO, "the demo")
 

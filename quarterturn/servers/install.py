@@ -26,7 +26,7 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 from quarterturn.errors import Malformed, Unavailable
-from quarterturn.launcher import locks, pip_settings
+from quarterturn.launcher import locks
 from quarterturn.launcher.installer import Installer
 from quarterturn.launcher.steps import Stop
 from quarterturn.servers import npm_lock, python_lock
@@ -79,7 +79,7 @@ def install(folder: Path, server: str, package: str, version: str, source: Path 
     wanted = _Package(package.partition(":")[2], version, folder, source or folder)
     box = BwrapBox(run_class="sealed")
     box.check()
-    installer = Installer(ROOT, os.environ, pip_settings.read(os.environ))
+    installer = Installer(ROOT, os.environ)
     mtime = time.time_ns()
     for left in folder.glob(f"{_PART}*"):  # of an installation that was killed
         shutil.rmtree(left, ignore_errors=True)

@@ -21,42 +21,31 @@ from typing import Any
 
 from sandbox.boxes import policy
 from sandbox.boxes.box import SOCKET_NAME, ExitFacts, Program, ResourceLimits
+from sandbox.boxes.channel_world import ChannelWorld
 from sandbox.boxes.output import CappedOutput
 from sandbox.errors import Lost, Refused
 from sandbox.kinds.common.state_kind import DATA, OURS, PROGRAMS, ROOT
 from sandbox.servers.server import Server
-from sandbox.world.channel import Exit, WorldChannel
+from sandbox.world.channel import WorldChannel
 from sandbox.world.frozen import FrozenState, Seed
 
 IMAGES = Path(__file__).parents[1] / "images"
 
 
-class FakeWorld:
+class FakeWorld(ChannelWorld):
     """A world with no wall (`sandbox.boxes.box.World`)."""
 
     def __init__(self, process: subprocess.Popen[bytes], channel: WorldChannel, data: Path) -> None:
-        self._process, self._channel, self._data = process, channel, data
-
-    @property
-    def exits(self) -> tuple[Exit, ...]:
-        """The servers that ended by themselves so far."""
-        return self._channel.exits
-
-    def channel(self) -> socket.socket:
-        """Give the gateway's end of the channel."""
-        return self._channel.gateway_end()
+        super().__init__(channel)
+        self._process, self._data = process, data
 
     def freeze(self, timeout: float, *, keep: bool = False) -> FrozenState:
         """Stop the servers and take the state as it comes; see `sandbox.world.channel.WorldChannel.freeze`."""
-        state = self._channel.freeze(timeout, keep=keep)
+        state = super().freeze(timeout, keep=keep)
         if not keep:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(1)
         return state
-
-    def renew(self, state: Seed) -> None:
-        """Go on with other data, once it was frozen and kept."""
-        self._channel = self._channel.renewed(state)
 
     def facts(self) -> ExitFacts:
         """Say whether it runs and how it ended."""

@@ -35,8 +35,6 @@ from quarterturn.accounts import oidc
 from quarterturn.audit import log_monitor, release_download
 from quarterturn.client import ApiError, Client, ReleaseClient
 from quarterturn.home.witnesses import WitnessClient
-from quarterturn.launcher import fetch, package_index
-from quarterturn.launcher.pip_settings import PipSettings
 from quarterturn.notices.channels import Webhook
 from quarterturn.notices.outbox import Undelivered
 from quarterturn.settings import OidcSettings
@@ -430,7 +428,6 @@ def other_readers(folder: Path) -> Iterator[tuple[str, Reader]]:
     answer = message.answer("done", part=b"part")
     judged = evidence.written(probes=[["true", "a", False], ["false", "b", False]], spent=0.5, unreadable=False)
     mutants = evidence.written(mutants=[["a", "broken", "true"]])
-    page = b'<!doctype html><base href="/simple/"><a href="a-1-py3-none-any.whl#sha256=00">a</a><![CDATA[x]]>'
     committed = leaf.commit("t-aaaaaaaaaaaaaaaa", bytes(32), spec="1.0.0", provenance=bytes(32), public_grammar=False)
     yield "judge: message", Reader(answer, message.reply, (SandboxError,))
     yield "judge: evidence", Reader(judged, lambda data: evidence.parsed(data, PREDICATE), (SandboxError,))
@@ -447,8 +444,6 @@ def other_readers(folder: Path) -> Iterator[tuple[str, Reader]]:
     yield "release: manifest", Reader(b'{"month": "2025-12"}', manifest(folder), (VaultError,))
     member = archive._header("Historical-2025-12/a.txt", 5) + b"hello".ljust(512, b"\0")
     yield "release: archive", Reader(member.ljust(10240, b"\0"), archived(folder), (VaultError,))
-    links = lambda data: package_index.links(data.decode("utf-8", "replace"), URL)  # noqa: E731
-    yield "package index", Reader(page, links, (ValueError,))
 
 
 def readers(folder: Path) -> dict[str, Reader]:
@@ -563,7 +558,6 @@ def test_no_odd_answer_of_http_is_an_internal_error(raw_server, tmp_path, monkey
             (lambda: WitnessClient()(f"{url}/add-checkpoint", b""), (VaultError,)),
             (lambda: oidc.fetched(f"{url}/keys"), (SandboxError,)),
             (lambda: hook._post(b"{}", {}), (Undelivered,)),
-            (lambda: fetch._get(f"{url}/simple/", PipSettings()), (OSError, ValueError, fetch.HTTPException)),
             (lambda: Exchange(target, {}, b"{}", caps, context=None).wait(PATIENCE).said, ()),
             (lambda: engine.image("a"), (SandboxError,)),
             (lambda: engine.names("a"), (SandboxError,)),

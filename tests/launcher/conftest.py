@@ -33,7 +33,9 @@ def make_wheel(name: str = "paperclip", version: str = "1.0", files: dict[str, b
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for path, data in (content | {f"{info}/RECORD": record.encode()}).items():
-            archive.writestr(zipfile.ZipInfo(path, (2026, 1, 1, 0, 0, 0)), data)
+            entry = zipfile.ZipInfo(path, (2026, 1, 1, 0, 0, 0))
+            entry.external_attr = 0o100755 << 16  # pip marks a program that is so in its wheel, and no other
+            archive.writestr(entry, data)
     return buffer.getvalue()
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import time
+import venv
 from pathlib import Path
 from typing import Any
 
+import pip
 import pytest
 
-from quarterturn.launcher import pip_settings
 from quarterturn.launcher.installer import Installer
+from quarterturn.launcher.stamps import key
 from quarterturn.launcher.steps import Stop
 
 pytestmark = pytest.mark.slow  # each makes a virtual environment and installs into it
@@ -44,11 +47,11 @@ version = "1"
 
 
 @pytest.fixture
-def checkout(tmp_path: Path, wheelhouse: Any) -> Path:
+def bare_checkout(tmp_path: Path, wheelhouse: Any) -> Path:
     """Make a checkout whose product is one module, whose tests need one more, and whose agents need paperclips."""
     root = tmp_path / "checkout"
     (root / "requirements").mkdir(parents=True)
-    uv = (Path(sys.prefix) / "bin" / "uv").read_bytes()
+    uv = (Path(sys.prefix) / "uv" / "bin" / "uv").read_bytes()
     libc = "manylinux_2_17" if platform.libc_ver()[0] == "glibc" else "musllinux_1_1"
     pinned = wheelhouse.add("uv", "1.0", {"uv-1.0.data/scripts/uv": uv}, f"{libc}_{platform.machine()}")
     product, tests = wheelhouse.add("stapler", "1.0"), wheelhouse.add("hammer", "1.0")
@@ -61,10 +64,23 @@ def checkout(tmp_path: Path, wheelhouse: Any) -> Path:
     return root
 
 
+@pytest.fixture
+def checkout(bare_checkout: Path) -> Path:
+    """Give a checkout our own pip and uv, which take Python some seconds to install."""
+    venv.create(bare_checkout / ".venv")
+    installer = installer_of(bare_checkout)
+    (packages,) = installer.venv.glob("lib/python*/site-packages")
+    ours = Path(pip.__file__).parent
+    shutil.copytree(ours, packages / "pip", copy_function=os.link)
+    shutil.copytree(Path(sys.prefix) / "uv", installer.venv / "uv", copy_function=os.link)
+    installer.stamps.write("uv", key(bare_checkout / "requirements" / "installer.txt"))
+    return bare_checkout
+
+
 def installer_of(root: Path) -> Installer:
     closed = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(root.parent / "wheelhouse")}
     environ = {"PATH": os.environ["PATH"], "HOME": str(root.parent), "PYTHONPATH": "/misleading", **closed}
-    return Installer(root, environ, pip_settings.read(environ))
+    return Installer(root, environ)
 
 
 def set_up(root: Path, *, tests: bool = False, extras: bool | None = None) -> Installer:
@@ -81,8 +97,9 @@ def has(python: Path, *modules: str) -> bool:
 
 
 def test_a_set_up_says_its_steps_and_the_second_one_says_nothing_and_takes_no_time(
-    checkout: Path, capsys: pytest.CaptureFixture[str]
+    bare_checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    checkout = bare_checkout
     installer = set_up(checkout)
     said = capsys.readouterr()
     assert [line.split()[1] for line in said.err.splitlines()] == ["making", "fetching", "installing", "installing"]
@@ -90,6 +107,7 @@ def test_a_set_up_says_its_steps_and_the_second_one_says_nothing_and_takes_no_ti
     assert has(installer.python, "stapler", "backend")
     assert has(checkout / ".venv/agents/bin/python", "paperclip")
     assert not has(installer.python, "hammer")
+    assert list((checkout / ".venv/agents").rglob("paperclip.*.pyc")), "worlds mount it read-only"
 
     before = time.monotonic()
     set_up(checkout)
@@ -104,6 +122,7 @@ def test_test_requirements_stay_when_the_product_is_set_up_again(checkout: Path)
     assert has(installer.python, "stapler", "hammer", "backend")
 
 
+@pytest.mark.full
 def test_extras_are_installed_unless_the_core_alone_was_asked_for_last(checkout: Path) -> None:
     extra = checkout / "extras" / "attic"
     extra.mkdir(parents=True)
@@ -123,32 +142,29 @@ def test_a_lock_that_changed_is_installed_and_what_left_it_is_taken_away(checkou
     assert not has(installer.python, "stapler")
 
 
-@pytest.mark.full
-def test_a_half_made_environment_is_made_again(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (checkout / ".venv" / "bin").mkdir(parents=True)
-    (checkout / ".venv" / "bin" / "python").symlink_to("/nowhere/python3")
-    installer = set_up(checkout)
-    assert "making .venv again" in capsys.readouterr().err
-    assert has(installer.python, "stapler")
+def test_an_environment_that_is_half_made_or_was_moved_is_made_again(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    installer_of(checkout).make()  # passes over what is there
+    moved = checkout.rename(checkout.parent / "elsewhere")
+    installer = installer_of(moved)
+    installer._venv()
+    assert not installer.uv.exists()
+    installer.python.unlink()
+    installer.python.symlink_to("/nowhere/python3")
+    installer._venv()
+    assert capsys.readouterr().err.count("making .venv again") == 2
+    assert has(installer.python)
 
 
 @pytest.mark.full
 def test_an_environment_that_somebody_else_made_is_installed_on_top_of(checkout: Path) -> None:
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", checkout / ".venv"], check=True)
     theirs = next((checkout / ".venv").glob("lib/python*/site-packages")) / "theirs-1.0.dist-info"
     theirs.mkdir()
     (theirs / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
     (theirs / "RECORD").write_text("theirs-1.0.dist-info/METADATA,,\ntheirs-1.0.dist-info/RECORD,,\n")
     assert has(set_up(checkout).python, "stapler")
     assert theirs.exists()
-
-
-@pytest.mark.full
-def test_a_checkout_that_was_moved_is_set_up_anew(checkout: Path) -> None:
-    set_up(checkout)
-    moved = checkout.rename(checkout.parent / "elsewhere")
-    installer = set_up(moved)
-    assert has(installer.python, "stapler", "backend")
 
 
 def test_an_interrupted_step_is_done_again(checkout: Path, wheelhouse: Any) -> None:
@@ -171,6 +187,15 @@ def test_a_wheel_that_is_not_the_locked_one_is_not_installed(checkout: Path, whe
 
 
 @pytest.mark.full
-def test_environments_of_worlds_come_compiled(checkout: Path) -> None:
-    set_up(checkout)
-    assert list((checkout / ".venv/agents").rglob("paperclip.*.pyc"))
+def test_an_index_that_cannot_be_reached_is_told_with_what_to_set(checkout: Path) -> None:
+    shutil.rmtree(checkout / ".venv" / "uv")
+    installer = Installer(checkout, dict(installer_of(checkout).environ) | {"PIP_FIND_LINKS": "/nowhere"})
+    with pytest.raises(Stop, match=r"(?s)fetching uv failed.*uv==1\.0.*\nSet PIP_INDEX_URL .*start again") as stop:
+        installer.make()
+    assert stop.value.code == 6
+
+
+def test_a_checkout_without_its_locks_is_incomplete(checkout: Path) -> None:
+    (checkout / "requirements" / "installer.txt").unlink()
+    with pytest.raises(Stop, match=r"installer\.txt is missing: this checkout is incomplete; check it out again"):
+        installer_of(checkout).make()

@@ -85,9 +85,6 @@ UNSTATED = {
     "redis-entraid": Exempt(
         "MIT", ("sandbox/servers/redis/requirements.txt",), "stated by the licence file in its wheel"
     ),
-    "uv": Exempt(
-        "Apache-2.0 OR MIT", ("requirements/installer.txt",), "one program out of its wheel, installed without metadata"
-    ),
     "@modelcontextprotocol/server-filesystem": Exempt(
         "MIT", (FILESYSTEM,), "stated by the section License of its README"
     ),
@@ -105,6 +102,8 @@ def folder_of(lock: str) -> Path:
         return venv / "world" / "python" / place.name / python
     if lock.startswith("examples/agents/"):
         return venv / "agents" / python
+    if lock == "requirements/installer.txt":
+        return venv / "uv"
     if lock == CONSUMERS:
         return venv / "consumers" / python
     return venv / "node" if place.name == "world" else venv / python
@@ -148,10 +147,10 @@ def locked(lock: str) -> Iterator[str]:
 def licences(lock: str) -> dict[str, str]:
     """Give the licence that each package pinned for this machine states where it is installed."""
     there = {canonicalize_name(package.name): package for package in distributions(path=[str(folder_of(lock))])}
-    names = [name for name in locked(lock) if name != "uv"]
+    names = list(locked(lock))
     missing = [name for name in names if name not in there]
     assert not missing, f"{lock} is not installed whole: {missing}; `./run test` installs it"
-    return {name: stated(there[name]) for name in names} | ({"uv": ""} if "uv" in locked(lock) else {})
+    return {name: stated(there[name]) for name in names}
 
 
 def npm_licences(place: Path) -> dict[str, str]:

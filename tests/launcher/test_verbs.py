@@ -8,7 +8,6 @@ import pytest
 
 from quarterturn.launcher import images, machine, verbs
 from quarterturn.launcher.installer import Installer
-from quarterturn.launcher.pip_settings import PipSettings
 from quarterturn.launcher.steps import Stop
 
 
@@ -39,7 +38,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     def prepare(**options: bool) -> Installer:
         (tmp_path / "prepared").write_text(" ".join(sorted(options)))
-        return Installer(tmp_path, {}, PipSettings())
+        return Installer(tmp_path, {})
 
     monkeypatch.setattr(verbs, "ROOT", tmp_path)
     monkeypatch.setattr(verbs, "prepare", prepare)
@@ -99,7 +98,9 @@ def test_images_are_built_before_the_tests_that_need_them(
     monkeypatch.setattr(machine, "need_all", lambda *_: None)
     monkeypatch.setattr(machine, "engine_answers", lambda: True)
     monkeypatch.setattr(Installer, "environment", lambda *_: None)
-    monkeypatch.setattr(images, "build", lambda _: (checkout / "built").write_text(str((checkout / "called").exists())))
+    monkeypatch.setattr(
+        images, "build", lambda *_: (checkout / "built").write_text(str((checkout / "called").exists()))
+    )
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     assert verbs.test(words) == 6
@@ -110,7 +111,8 @@ def test_images_are_built_before_the_tests_that_need_them(
 def test_checks_run_side_by_side_and_one_that_fails_is_told_with_its_words(
     checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, script in {"pytest": "exit 0", "ruff": "exit 0", "mypy": "echo vault/x.py:1: error; exit 1"}.items():
+    scripts = {"pytest": "exit 0", "ruff": "exit 0", "mypy": "echo vault/x.py:1: error; exit 1", "python": "echo $2"}
+    for name, script in scripts.items():
         (checkout / ".venv" / "bin" / name).write_text(f"#!/bin/sh\n{script}\n")
         (checkout / ".venv" / "bin" / name).chmod(0o755)
     (checkout / "requirements").mkdir()
@@ -119,7 +121,7 @@ def test_checks_run_side_by_side_and_one_that_fails_is_told_with_its_words(
     assert verbs.check([]) == 1
     said = capsys.readouterr().err
     assert "types failed:\nvault/x.py:1: error\n" in said
-    assert said.endswith("check: types failed\n")
+    assert said.endswith("note: tests.notes\n· check: types failed\n")
 
 
 def test_mypys_cache_is_another_one_after_the_lock_has_changed(checkout: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from grammars.errors import Malformed as BadGrammar
 from grammars.language.load import parse
-from quarterturn.launcher import node, pip_settings
+from quarterturn.launcher import node
 from quarterturn.launcher.installer import Installer
 from quarterturn.pages.templates import render
 from sandbox.errors import Malformed as BadManifest
@@ -188,7 +188,7 @@ def test_an_npm_package_has_no_script_run(canary, tmp_path):
     (project / "package.json").write_text(f'{{"name": "canary", "version": "1.0.0", "scripts": {json.dumps(scripts)}}}')
     lock = '{"name": "canary", "version": "1.0.0", "lockfileVersion": 3, "packages": {"": {"name": "canary"}}}'
     (project / "package-lock.json").write_text(lock)
-    installer = Installer(ROOT, os.environ, pip_settings.read(os.environ))
+    installer = Installer(ROOT, os.environ)
     node.npm(installer, "ci", *node.QUIET, cwd=project, what="installing the canary")
     assert not canary.exists()
     node.npm(

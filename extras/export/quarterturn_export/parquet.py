@@ -6,7 +6,6 @@ import io
 import shlex
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 from quarterturn.errors import Unavailable
 from quarterturn_export.columns import Table
@@ -25,10 +24,8 @@ def require() -> None:
 
 
 def install() -> str:
-    """Give the command that installs it into this environment, which may have uv and no pip."""
-    uv, python = Path(sys.prefix) / "bin" / "uv", shlex.quote(sys.executable)
-    how = f"{shlex.quote(str(uv))} pip install --python {python}" if uv.is_file() else f"{python} -m pip install"
-    return f"{how} '{PACKAGE}'"
+    """Return the command that installs it into this environment."""
+    return f"{shlex.quote(sys.executable)} -m pip install '{PACKAGE}'"
 
 
 def parquet(table: Table) -> bytes:

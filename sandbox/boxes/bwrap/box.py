@@ -33,6 +33,7 @@ from sandbox.boxes import place, policy
 from sandbox.boxes.box import PORT, SOCKET_NAME, ExitFacts, Program, ResourceLimits
 from sandbox.boxes.bwrap import bwrap, cgroup
 from sandbox.boxes.bwrap.bwrap import Running, Walls
+from sandbox.boxes.channel_world import ChannelWorld
 from sandbox.boxes.output import CappedOutput
 from sandbox.errors import Lost, NotFound, Refused, Unavailable
 from sandbox.isolation import namespaces
@@ -41,7 +42,7 @@ from sandbox.isolation.run_classes import RunClass
 from sandbox.kinds.common.state_kind import DATA, OURS, PROGRAMS, own_programs
 from sandbox.runner_identity import remove_old_folders
 from sandbox.servers.server import Server, added_at
-from sandbox.world.channel import Exit, WorldChannel
+from sandbox.world.channel import WorldChannel
 from sandbox.world.frozen import FrozenState, Seed
 
 IMAGES = Path(__file__).parents[2] / "images"
@@ -58,32 +59,20 @@ WORLD_FOLDERS = tuple(
 WAITING = ("/bin/sh", "-c", 'read -r word && exec "$@" </dev/null', "place")  # until the word, and then the program
 
 
-class BwrapWorld:
+class BwrapWorld(ChannelWorld):
     """A world in one bwrap (`sandbox.boxes.box.World`)."""
 
     def __init__(self, running: Running, channel: WorldChannel, group: cgroup.Group | None) -> None:
-        self._running, self._channel, self._group = running, channel, group
+        super().__init__(channel)
+        self._running, self._group = running, group
         self._out_of_memory = False
-
-    @property
-    def exits(self) -> tuple[Exit, ...]:
-        """The servers that ended by themselves so far."""
-        return self._channel.exits
-
-    def channel(self) -> socket.socket:
-        """Give the gateway's end of the channel."""
-        return self._channel.gateway_end()
 
     def freeze(self, timeout: float, *, keep: bool = False) -> FrozenState:
         """Stop everything in it and take the state as it comes; see `sandbox.world.channel.WorldChannel.freeze`."""
-        state = self._channel.freeze(timeout, keep=keep)
+        state = super().freeze(timeout, keep=keep)
         if not keep:
             self._running.wait(1)  # it has said its last, so its exit status is a fact worth waiting for
         return state
-
-    def renew(self, state: Seed) -> None:
-        """Go on with other data, once it was frozen and kept."""
-        self._channel = self._channel.renewed(state)
 
     def facts(self) -> ExitFacts:
         """Say whether it runs, how it ended, and whether the kernel killed something in it for its memory."""

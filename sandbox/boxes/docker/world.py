@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from dataclasses import replace
 
 from sandbox.boxes.box import ExitFacts
+from sandbox.boxes.channel_world import ChannelWorld
 from sandbox.boxes.docker.engine import Container
-from sandbox.world.channel import Exit, WorldChannel
-from sandbox.world.frozen import FrozenState, Seed
+from sandbox.world.channel import WorldChannel
 
 
-class DockerWorld:
+class DockerWorld(ChannelWorld):
     """A world in a container (`sandbox.boxes.box.World`)."""
 
     def __init__(self, container: Container, channel: WorldChannel) -> None:
-        self._container, self._channel = container, channel
+        super().__init__(channel)
+        self._container = container
         self._since = int(time.time()) - 2  # the engine's clock, which for a local engine is ours
         self._last: ExitFacts | None = None
-
-    @property
-    def exits(self) -> tuple[Exit, ...]:
-        """The servers that ended by themselves so far."""
-        return self._channel.exits
-
-    def channel(self) -> socket.socket:
-        """Give the gateway's end of the channel."""
-        return self._channel.gateway_end()
-
-    def freeze(self, timeout: float, *, keep: bool = False) -> FrozenState:
-        """Stop everything in it and take the state as it comes; see `sandbox.world.channel.WorldChannel.freeze`."""
-        return self._channel.freeze(timeout, keep=keep)
-
-    def renew(self, state: Seed) -> None:
-        """Go on with other data, once it was frozen and kept."""
-        self._channel = self._channel.renewed(state)
 
     def facts(self) -> ExitFacts:
         """Say how the container stands, or stood when it was removed."""

@@ -13,6 +13,7 @@ from sandbox.model_gateway.formats.shape import (
     TEXT,
     WHOLE,
     ByKind,
+    Field,
     ListOf,
     Media,
     Number,
@@ -131,6 +132,13 @@ _SPOKEN = {
 _KIND = passed(OneOf(("function",)))
 
 
+def _choices(word: str, call: dict[str, Field]) -> Field:
+    """Return the form of an answer's choices: their message is under a word, and its calls have further fields."""
+    called = Object(call | {"id": passed(NAME), "type": _KIND, "function": passed(_FUNCTION)})
+    spoken = Object(_SPOKEN | {"tool_calls": passed(ListOf(called))})
+    return passed(ListOf(Object({"index": passed(WHOLE), "finish_reason": passed(_FINISH), word: passed(spoken)})))
+
+
 class Chat(Wire):
     """OpenAI's chat completions format."""
 
@@ -189,30 +197,7 @@ class Chat(Wire):
             "object": passed(OneOf(("chat.completion",))),
             "created": ours("0"),
             "model": ours("as it was asked for"),
-            "choices": passed(
-                ListOf(
-                    Object(
-                        {
-                            "index": passed(WHOLE),
-                            "finish_reason": passed(_FINISH),
-                            "message": passed(
-                                Object(
-                                    _SPOKEN
-                                    | {
-                                        "tool_calls": passed(
-                                            ListOf(
-                                                Object(
-                                                    {"id": passed(NAME), "type": _KIND, "function": passed(_FUNCTION)}
-                                                )
-                                            )
-                                        )
-                                    }
-                                )
-                            ),
-                        }
-                    )
-                )
-            ),
+            "choices": _choices("message", {}),
             "usage": passed(_USAGE),
         }
     )
@@ -220,35 +205,7 @@ class Chat(Wire):
         "chunk": Object(
             {
                 "object": passed(OneOf(("chat.completion.chunk",))),
-                "choices": passed(
-                    ListOf(
-                        Object(
-                            {
-                                "index": passed(WHOLE),
-                                "finish_reason": passed(_FINISH),
-                                "delta": passed(
-                                    Object(
-                                        _SPOKEN
-                                        | {
-                                            "tool_calls": passed(
-                                                ListOf(
-                                                    Object(
-                                                        {
-                                                            "index": passed(WHOLE),
-                                                            "id": passed(NAME),
-                                                            "type": _KIND,
-                                                            "function": passed(_FUNCTION),
-                                                        }
-                                                    )
-                                                )
-                                            )
-                                        }
-                                    )
-                                ),
-                            }
-                        )
-                    )
-                ),
+                "choices": _choices("delta", {"index": passed(WHOLE)}),
                 "usage": passed(_USAGE),
             }
         )

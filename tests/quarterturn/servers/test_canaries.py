@@ -15,7 +15,6 @@ import pytest
 from quarterturn.errors import Unavailable
 from quarterturn.launcher import node
 from quarterturn.launcher.installer import Installer
-from quarterturn.launcher.pip_settings import PipSettings
 from quarterturn.servers.archives import run_npm
 from quarterturn.servers.install import install
 from sandbox.kinds.common.state_kind import ROOT
@@ -113,7 +112,7 @@ def test_an_npm_that_does_not_know_these_options_is_not_asked(tmp_path, monkeypa
     asked = []
     monkeypatch.setattr(node, "carry_out", lambda command, *_, **__: asked.append(command[0]))
     monkeypatch.setattr(node, "wheel_node", lambda _: tmp_path / "wheel" / "bin" / "node")
-    installer = Installer(ROOT, {"PATH": f"{tmp_path}:/usr/bin:/bin"}, PipSettings())
+    installer = Installer(ROOT, {"PATH": f"{tmp_path}:/usr/bin:/bin"})
     run_npm(installer, "install", folder=tmp_path, what="it")
     old.write_text("#!/bin/sh\necho 12.0.1\n")
     run_npm(installer, "install", folder=tmp_path, what="it")

@@ -1,6 +1,6 @@
 """Lines of Python by package, beside those of the last version, for `./run check`; it informs and fails nothing.
 
-A tag's counts: `python -m quarterturn.launcher.line_counts VERSION > quarterturn/launcher/line_counts.json`.
+A tag's counts: `python -m tests.notes.line_counts VERSION > tests/notes/line_counts.json`.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from quarterturn.launcher.structure import ROOMS
+from .git import git, merge_base
+from .structure import ROOMS
 
 ROOT = Path(__file__).resolve().parents[2]
 LAST = Path(__file__).with_suffix(".json")
 """Counts of the last version, in the form of `counts`."""
+MAX_UNEXPLAINED_LINES = 500
 
 Counts = Mapping[str, Mapping[str, int]]
 
@@ -37,6 +39,14 @@ def report(root: Path, last_counts: Path = LAST) -> Iterator[str]:
         before = last["counts"].get(title, {})
         parts = (f"{name} {_beside(lines, before.get(name, 0))}" for name, lines in now.items())
         yield f"{title} {_beside(sum(now.values()), sum(before.values()))}: {', '.join(parts)}"
+
+
+def growth(root: Path) -> Iterator[str]:
+    """Yield a line where the change adds more lines than a reader takes without asking what they replace."""
+    rows = git(root, "diff", "-M", "--numstat", merge_base(root), "--", "*.py").splitlines()
+    added, removed = (sum(int(row.split("\t")[column]) for row in rows) for column in (0, 1))
+    if added > MAX_UNEXPLAINED_LINES:
+        yield f"this change adds {added:,} lines of Python and removes {removed:,}: say in its message what it removed"
 
 
 def _beside(lines: int, before: int) -> str:

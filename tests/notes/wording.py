@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 import io
 import re
-import subprocess
 import tokenize
 from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
+
+from .git import git, merge_base
 
 MAX_NOTES = 20
 MAX_SENTENCE_WORDS = 35
@@ -52,10 +53,10 @@ def report(root: Path) -> list[str]:
 
 def changed_lines(root: Path) -> dict[str, Container[int]]:
     """Return the numbers of changed lines by file, for Python and Markdown; of a file new to git, all of them."""
-    base = _git(root, "merge-base", "main", "HEAD").strip() or "HEAD"
+    base = merge_base(root)
     shape = ("-U0", "--diff-filter=d", "--no-color", "--no-ext-diff", "--src-prefix=a/", "--dst-prefix=b/")
-    lines: dict[str, Container[int]] = {**lines_of(_git(root, "diff", *shape, base, "--", "*.py", "*.md"))}
-    untracked = _git(root, "ls-files", "--others", "--exclude-standard", "-z", "--", "*.py", "*.md")
+    lines: dict[str, Container[int]] = {**lines_of(git(root, "diff", *shape, base, "--", "*.py", "*.md"))}
+    untracked = git(root, "ls-files", "--others", "--exclude-standard", "-z", "--", "*.py", "*.md")
     lines |= {path: range(1 << 30) for path in untracked.split("\0") if path}
     return {path: touched for path, touched in lines.items() if (root / path).is_file()}
 
@@ -146,13 +147,3 @@ def _long_in(first: int, block: str, touched: Container[int]) -> Iterator[Line]:
         words = re.findall(r"\w+", re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "code", match[0])))
         if len(words) > MAX_SENTENCE_WORDS and any(number in touched for number in range(start, end + 1)):
             yield start, f"a sentence has {len(words)} words (at most {MAX_SENTENCE_WORDS} are easy to read)"
-
-
-def _git(root: Path, *words: str) -> str:
-    """Return what git prints; nothing where it fails or is not installed: the notes are no reason to stop."""
-    try:
-        command = ["git", "-c", "core.quotePath=off", *words]
-        done = subprocess.run(command, cwd=root, capture_output=True, text=True, errors="replace", check=False)
-    except OSError:
-        return ""
-    return "" if done.returncode else done.stdout

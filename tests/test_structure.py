@@ -1,6 +1,6 @@
 """Tests of the report on structure: it names what is large or defined twice, and nothing else."""
 
-from quarterturn.launcher import structure
+from .notes import structure
 
 
 def test_large_folders_and_class_names_that_occur_twice_are_reported(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quarterturn.launcher import wording
+from .notes import wording
 
 ALL = range(1 << 20)
 LONG = " ".join(["word"] * 36)
