@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 MAY_READ = ("extras/import/", "sandbox/judge/reader.py", "sandbox/mutations/", "verifiers/")
-CHANGES = ("/apply_mutation.py", "/proposed_mutations.py")
+CHANGES = ("/apply_mutation.py", "/proposed_mutations.py", "/twins.py")
 """Where readers may be imported: in what only a reader process loads, or the converter of other benchmarks' tasks,
 which judges states that it makes itself and opens no home."""
 
@@ -58,7 +58,7 @@ def test_a_process_that_can_open_the_key_ring_has_loaded_no_reader():
     assert not [name for name in loaded if name.startswith("sandbox.mutations.") or name.endswith(changing)]
 
 
-def test_each_state_kind_has_both_modules_that_only_a_reader_process_loads():
+def test_each_state_kind_has_the_modules_that_only_a_reader_process_loads():
     for kind in KINDS:
         assert all((ROOT / f"sandbox/kinds/{kind}{name}").is_file() for name in CHANGES), kind
 
