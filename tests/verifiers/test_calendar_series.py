@@ -266,7 +266,7 @@ def a_rule(draw):
     return rule
 
 
-@pytest.mark.parametrize("rules", [20, pytest.param(500, marks=pytest.mark.full)])
+@pytest.mark.parametrize("rules", [20, pytest.param(120, marks=pytest.mark.full)])
 def test_rules_have_the_occurrences_that_another_library_finds(rules):
     draw, compared = random.Random(f"{rules} rules"), 0
     while compared < rules:
