@@ -11,6 +11,7 @@ from grammars.language.load import LIBRARY, parse
 from grammars.language.ranges import KINDS
 from vault.task.document import Task
 from verifiers.language.catalogue import CATALOGUE
+from verifiers.twins import TWINS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "write-a-grammar.md").read_text()
 
@@ -28,3 +29,10 @@ def test_the_grammar_in_the_guide_loads_draws_and_is_rich_enough():
 def test_the_guide_names_every_function_and_every_kind_of_range():
     assert [name for name in FUNCTIONS if f"{name}(" not in PAGE] == []
     assert [kind for kind in (*KINDS, "rows") if f"`{kind}:" not in PAGE] == []
+
+
+def test_the_page_names_each_twin():
+    listed = PAGE[PAGE.index("The names are of") :]
+    for kind, names in TWINS.items():
+        section = listed[listed.index(f"`{kind}/`") :].partition(";")[0]
+        assert re.findall(r"`([a-z-]+)`", section) == list(names)
