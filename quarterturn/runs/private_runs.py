@@ -55,7 +55,7 @@ def require_smoke_test(play: Callable[[], Sequence[TaskRun]], *, hosted: bool) -
 
 
 @dataclass(frozen=True, slots=True)
-class _Playing:
+class _RunContext:
     """A run that is being played: its rows, who controls it, its upstream, and what shows that a task has ended."""
 
     run: OpenRun
@@ -68,9 +68,9 @@ class _Playing:
 class PrivateJournal(OfficialJournal):
     """Journal of an official run that is played here: it ends where its holder, its owner or an upstream is gone."""
 
-    def __init__(self, run_tasks: RunTasks, playing: _Playing, judged_by: Mapping[str, str]) -> None:
-        super().__init__(run_tasks, playing.run, judged_by)
-        self._playing = playing
+    def __init__(self, run_tasks: RunTasks, context: _RunContext, judged_by: Mapping[str, str]) -> None:
+        super().__init__(run_tasks, context.run, judged_by)
+        self._context = context
 
     def record_outcome(self, run: TaskRun) -> None:
         """Seal what a task came to; then play nothing more while an upstream answers nobody.
@@ -79,8 +79,8 @@ class PrivateJournal(OfficialJournal):
             UpstreamDown: that of the agents' language model, or of the claim judge.
         """
         super().record_outcome(run)
-        self._playing.advance()
-        down = f"the upstream '{self._playing.upstream}'" if run.code == "upstream-down" else None
+        self._context.advance()
+        down = f"the upstream '{self._context.upstream}'" if run.code == "upstream-down" else None
         if any(exchange.outcome == "down" for exchange in run.claims):
             down = "the claim judge's upstream"
         if down is not None:
@@ -88,9 +88,9 @@ class PrivateJournal(OfficialJournal):
 
     def is_ended(self) -> bool:
         """Say whether another worker, its owner or the turn has ended this attempt."""
-        run, playing = self._playing.run, self._playing
+        run, context = self._context.run, self._context
         try:
-            return playing.hold.lease_status() != "held" or not playing.runs.held(run.record.number, run.attempt)
+            return context.hold.lease_status() != "held" or not context.runs.held(run.record.number, run.attempt)
         except Unavailable:  # nobody can tell; whatever is written is fenced
             return False
 
@@ -152,8 +152,8 @@ class RunPlayer:
             tasks = self._run_tasks.prepare(opened)
             setup = RunSetup(box, places, self._settings.workers, terms=self.terms(model, claims))
             with out.progress(submitted.name, len(tasks)) as advance:
-                playing = _Playing(opened, self._runs, hold, upstream, partial(advance, 1))
-                run_set(tasks, submitted, setup, PrivateJournal(self._run_tasks, playing, _judged_by(tasks, claims)))
+                context = _RunContext(opened, self._runs, hold, upstream, partial(advance, 1))
+                run_set(tasks, submitted, setup, PrivateJournal(self._run_tasks, context, _judged_by(tasks, claims)))
             hold.before_close()
             results = official.close(opened)
         except BaseException as error:

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from quarterturn import extras
-from quarterturn.cli.terminal.verb_groups import LoadedLater, load_verb
+from quarterturn.cli.terminal.verb_groups import LazyCommandInfo, load_verb
 from quarterturn.errors import Unavailable
 
 
@@ -36,7 +36,7 @@ class ExtraVerb:
 
     def register(self, app: typer.Typer) -> None:
         """Add the verb to a group; its extra is imported when it is used."""
-        app.registered_commands.append(LoadedLater(self.name, self.about, self.load, self.is_installed))
+        app.registered_commands.append(LazyCommandInfo(self.name, self.about, self.load, self.is_installed))
 
     def is_installed(self) -> bool:
         """Return whether the extra is installed; nothing of it is imported."""

@@ -18,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.models import CommandInfo, TyperInfo
 
 
-class LoadedLater(CommandInfo):
+class LazyCommandInfo(CommandInfo):
     """Registers a verb, or a group of verbs, whose module is imported when it is used.
 
     Attributes:
@@ -31,7 +31,7 @@ class LoadedLater(CommandInfo):
         self.load, self.is_installed = load, is_installed
 
 
-class NotLoaded(TyperCommand):
+class LazyCommand(TyperCommand):
     """Stands for a verb until it is used: its name, its help and its title; `load` and `is_installed` as above."""
 
     def __init__(
@@ -68,7 +68,7 @@ class GroupedVerbs(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a verb, or None; it is loaded, unless a shell completes what is not installed."""
         command: Any = super().get_command(ctx, cmd_name)
-        if isinstance(command, NotLoaded) and not (ctx.resilient_parsing and self._is_missing(cmd_name)):
+        if isinstance(command, LazyCommand) and not (ctx.resilient_parsing and self._is_missing(cmd_name)):
             title, command = command.rich_help_panel, command.load()
             command.rich_help_panel, self.commands[cmd_name] = title, command
         return command
@@ -81,7 +81,7 @@ class GroupedVerbs(TyperGroup):
 
     def _is_missing(self, name: str) -> bool:
         command = self.commands[name]
-        return isinstance(command, NotLoaded) and not command.is_installed()
+        return isinstance(command, LazyCommand) and not command.is_installed()
 
 
 def make_root(app: typer.Typer) -> Any:
@@ -127,16 +127,16 @@ def _with_verbs(group: Any, app: typer.Typer) -> Any:
     return group
 
 
-def _verbs(app: typer.Typer) -> dict[str, NotLoaded]:
+def _verbs(app: typer.Typer) -> dict[str, LazyCommand]:
     return {str(verb.name): verb for verb in _iterate(app)}
 
 
-def _iterate(app: typer.Typer) -> Iterator[NotLoaded]:
+def _iterate(app: typer.Typer) -> Iterator[LazyCommand]:
     for command in app.registered_commands:
         yield _verb(command)
     for group in app.registered_groups:
         title = group.rich_help_panel
-        yield NotLoaded(
+        yield LazyCommand(
             str(group.name),
             typer.main.solve_typer_info_help(group),
             title if isinstance(title, str) else None,
@@ -144,14 +144,14 @@ def _iterate(app: typer.Typer) -> Iterator[NotLoaded]:
         )
 
 
-def _verb(info: CommandInfo) -> NotLoaded:
-    if isinstance(info, LoadedLater):
-        return NotLoaded(str(info.name), str(info.help), info.rich_help_panel, info.load, info.is_installed)
+def _verb(info: CommandInfo) -> LazyCommand:
+    if isinstance(info, LazyCommandInfo):
+        return LazyCommand(str(info.name), str(info.help), info.rich_help_panel, info.load, info.is_installed)
     callback: Any = info.callback
     name = info.name or typer.main.get_command_name(callback.__name__)
     about = info.help or inspect.getdoc(callback) or ""
     make = partial(typer.main.get_command_from_info, info, pretty_exceptions_short=False, rich_markup_mode=None)
-    return NotLoaded(name, about, info.rich_help_panel, make)
+    return LazyCommand(name, about, info.rich_help_panel, make)
 
 
 def _make_group(info: TyperInfo) -> Any:
