@@ -177,7 +177,9 @@ def _server(session: AgentSession) -> Server[Any]:
 
     async def call_tool(_: object, params: CallToolRequestParams) -> CallToolResult:
         reply = await session.call(params.name, params.arguments)
-        return CallToolResult.model_validate({"content": reply.content, "isError": reply.is_error})
+        return CallToolResult.model_validate(
+            {"content": reply.content, "structuredContent": reply.structured, "isError": reply.is_error}
+        )
 
     schemas = {tool.name: tool.input_schema for tool in listed.tools}  # else the package lists all tools at each call
     return Server(

@@ -18,7 +18,8 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -39,10 +40,18 @@ MAX_ANSWER = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ToolReply:
-    """Reply to a tool call: MCP content blocks as plain JSON values, and whether they report an error."""
+    """Reply to a tool call, as plain JSON values.
+
+    Attributes:
+        content: the MCP content blocks.
+        is_error: whether they report an error.
+        structured: the object that a tool with an output schema returns beside them (MCP 2025-06-18, Structured
+            Content), or None.
+    """
 
     content: list[dict[str, Any]] = field(repr=False)
     is_error: bool = False
+    structured: Mapping[str, Any] | None = field(default=None, repr=False)
 
     @classmethod
     def error(cls, text: str) -> ToolReply:
@@ -50,8 +59,25 @@ class ToolReply:
         return cls([{"type": "text", "text": text}], is_error=True)
 
     def text(self) -> str:
-        """Give the blocks' text; another kind of block is named."""
-        return "\n".join(str(block.get("text", f"[{block.get('type')}]")) for block in self.content)
+        """Return all that the agent was shown: the blocks' text, and structured content that no block repeats.
+
+        Another kind of block is named. The specification asks servers to repeat the structured content as JSON in a
+        block, and servers wrap a plain result in an object with one key, as FastMCP does (`{"result": text}`).
+        """
+        texts = [str(block.get("text", f"[{block.get('type')}]")) for block in self.content]
+        if self.structured is not None and not self._is_repeated(texts):
+            texts.append(json.dumps(self.structured))
+        return "\n".join(texts)
+
+    def _is_repeated(self, texts: Sequence[str]) -> bool:
+        values: list[Any] = []
+        for text in texts:
+            with suppress(ValueError, RecursionError):
+                values.append(json.loads(text))
+        results: list[Any] = [self.structured]
+        if self.structured is not None and len(self.structured) == 1:
+            results.extend(self.structured.values())
+        return any(shown in results for shown in (*texts, *values, texts, values))
 
 
 class Servers(Protocol):
@@ -209,8 +235,8 @@ def beyond_caps(arguments: Mapping[str, Any]) -> str:
 
 
 def within_cap(reply: ToolReply) -> ToolReply:
-    """Give the reply, or an error in its place where it is too long for any agent."""
-    if len(json.dumps(reply.content)) <= MAX_RESULT:
+    """Return the reply, or an error in its place where it is too long for any agent."""
+    if max(len(json.dumps(part)) for part in (reply.content, reply.structured)) <= MAX_RESULT:
         return reply
     return ToolReply.error(f"the result is longer than {MAX_RESULT} bytes; ask for less")
 

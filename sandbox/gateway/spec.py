@@ -24,8 +24,8 @@ class GatewaySpec:
     Attributes:
         alias: the per-run name that the agent is shown.
         goal: what the agent is told to do.
-        tools: the listed tools as the agent sees them: `{"name", "description", "inputSchema"}` with names as on the
-            wire; `listing` makes them from a document's names.
+        tools: the listed tools as the agent sees them: `{"name", "description", "inputSchema"}` and where there is
+            one `"outputSchema"`, with names as on the wire; `listing` makes them from a document's names.
         servers: the servers that run in the world, in the order of their channels.
         server: the server that the task is about, which comes up when the agent begins to speak MCP; empty for none.
         max_steps: how many tool calls are allowed, unlisted ones too.

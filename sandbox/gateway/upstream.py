@@ -141,7 +141,7 @@ class WorldServers:
         except (ValueError, anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError, OSError):
             self._tell("lost", server)
             return ToolReply.error(f"the server {server} is not available")
-        return ToolReply(content, bool(result.is_error))
+        return ToolReply(content, bool(result.is_error), result.structured_content)
 
     def _tell(self, how: str, name: str) -> None:
         if (how, name) not in self._told:

@@ -28,7 +28,8 @@ _ERROR = re.compile(r"[\w.]*(Error|Exception)\b.*:.*")
 
 
 def listed(box: Box, server: Server, *, limits: ResourceLimits | None = None) -> dict[str, dict[str, Any]]:
-    """Start a server in a fresh world and ask for its tools: name -> description and input schema.
+    """Start a server in a fresh world and ask for its tools: name -> description, input schema, and output schema
+    if it has one.
 
     Raises:
         Unavailable: the box cannot be had, or the server does not come up or does not answer in time; the message has
@@ -43,7 +44,10 @@ def listed(box: Box, server: Server, *, limits: ResourceLimits | None = None) ->
     finally:
         world.close()
     return {
-        str(tool["name"]): {"description": tool.get("description") or "", "inputSchema": tool["inputSchema"]}
+        str(tool["name"]): {
+            "description": tool.get("description") or "",
+            **{key: tool[key] for key in ("inputSchema", "outputSchema") if key in tool},
+        }
         for tool in tools
     }
 

@@ -37,7 +37,8 @@ class Echo:
         self.expected.append(server)
 
     async def call(self, server, tool, arguments, seconds):
-        return ToolReply([{"type": "text", "text": json.dumps(arguments)}])
+        text = json.dumps(arguments)
+        return ToolReply([{"type": "text", "text": text}], structured={"content": text})
 
 
 def served(*requests, front=None):

@@ -75,8 +75,10 @@ async def spoken(path, mode, calls):
     """Connect with the current client, and give the listed names and the results."""
     http = httpx2.AsyncClient(transport=httpx2.AsyncHTTPTransport(uds=str(path)), timeout=PATIENCE)
     async with http, Client(streamable_http_client(URL, http_client=http), mode=mode) as client:
-        names = [tool.name for tool in (await client.list_tools()).tools]
-        return names, [await client.call_tool(name, arguments) for name, arguments in calls]
+        tools = (await client.list_tools()).tools
+        recorded = {tool["name"]: tool.get("outputSchema") for tool in listing(TOOLS)}
+        assert [tool.output_schema for tool in tools] == [recorded[tool.name] for tool in tools]
+        return [tool.name for tool in tools], [await client.call_tool(name, arguments) for name, arguments in calls]
 
 
 @pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.full)])
@@ -94,7 +96,7 @@ def test_the_current_client_works_unchanged(gateway, tmp_path, mode):
     names, results = anyio.run(spoken, path, mode, calls)
     assert names == [tool.replace(".", "__") for tool in TOOLS]
     assert [result.is_error for result in results] == [False, False, False, False, True, True]
-    assert results[1].content[0].text == "grüße"
+    assert (results[1].content[0].text, results[1].structured_content) == ("grüße", {"content": "grüße"})
     assert "'t'" in results[3].content[0].text
     transcript = running.finish(PATIENCE)
     assert [call.error for call in transcript.calls] == [False, False, False, False, True, True]

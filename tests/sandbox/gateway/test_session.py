@@ -182,9 +182,31 @@ def test_arguments_beyond_the_caps_reach_no_server_and_no_log(arguments):
 def test_a_result_that_is_too_long_is_an_error_and_half_a_surrogate_can_be_logged():
     long = Scene(Recorder(ToolReply([{"type": "text", "text": "x" * MAX_RESULT}])))
     assert long.play((READ, {}))[0].is_error
+    structured = Scene(Recorder(ToolReply([], structured={"text": "x" * MAX_RESULT})))
+    assert structured.play((READ, {}))[0].is_error
     odd = Scene(Recorder(ToolReply([{"type": "text", "text": "a\ud800b"}])))
     odd.play((READ, {}))
     assert odd.transcript.calls[0].result == "a?b"
+
+
+@pytest.mark.parametrize(
+    ("texts", "structured", "shown"),
+    [
+        (['{"n": 5}'], {"n": 5}, '{"n": 5}'),
+        (["five"], {"result": "five"}, "five"),
+        (["5"], {"result": 5}, "5"),
+        (["a", "b"], {"result": ["a", "b"]}, "a\nb"),
+        (["[1", "]"], {"n": 5}, '[1\n]\n{"n": 5}'),
+        ([], {"n": 5}, '{"n": 5}'),
+        (["null"], {"n": 5}, 'null\n{"n": 5}'),
+        (["{" * 3000], None, "{" * 3000),
+        (["{}"], {}, "{}"),
+    ],
+)
+def test_structured_content_is_logged_where_no_block_repeats_it(texts, structured, shown):
+    scene = Scene(Recorder(ToolReply([{"type": "text", "text": text} for text in texts], structured=structured)))
+    (reply,) = scene.play((READ, {}))
+    assert (reply.structured, scene.transcript.calls[0].result) == (structured, shown)
 
 
 def test_calls_at_once_reach_the_servers_one_after_the_other():
