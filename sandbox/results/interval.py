@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -57,17 +58,18 @@ def proportion(clusters: Sequence[tuple[int, int]]) -> Figure:
     return Figure(share, n, *wilson(share, _effective_size(pairs, n)))
 
 
-def share(hits: int, sizes: Sequence[int]) -> Figure:
-    """Give the share of hits among trials, with Wilson's interval for trials that agree wholly inside their cluster.
+def share(hits: int | Fraction, sizes: Sequence[int]) -> Figure:
+    """Return the share of hits among trials, with Wilson's interval for trials that agree wholly inside their cluster.
 
     The effective sample size is n^2 / sum of m^2 over the clusters' sizes m (L. Kish, *Survey Sampling*, 1965, 5.4, for
     an intraclass correlation of 1, the largest there can be). It does not depend on which trials were hits, so of two
-    results over the same clusters the one with more hits has the higher bounds, both of them.
+    results over the same clusters the one with more hits has the higher bounds, both of them. A trial that is hit in
+    part, such as a task's Pass@K, varies at most as much as one that is hit or not: the interval is wide enough.
     """
     n = sum(sizes)
     if n == 0:
         return NOTHING
-    return Figure(hits / n, n, *wilson(hits / n, n * n / sum(size * size for size in sizes)))
+    return Figure(float(hits / n), n, *wilson(float(hits / n), n * n / sum(size * size for size in sizes)))
 
 
 def mean(clusters: Sequence[Sequence[float]]) -> Figure:

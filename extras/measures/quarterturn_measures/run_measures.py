@@ -20,7 +20,7 @@ from quarterturn_measures.measures.pass_at_k import pass_at_k, spread
 from quarterturn_measures.measures.played_task import Reference, TaskMeasures, measure_task
 from quarterturn_measures.measures.root_causes import CAUSES
 from quarterturn_measures.measures.table import measured
-from sandbox.results.interval import Figure, mean
+from sandbox.results.interval import Figure, share
 from sandbox.results.score import Result
 from sandbox.servers.registry import SERVERS, tool_table
 from sandbox.transcript import ToolCall
@@ -184,12 +184,8 @@ def _reference(public: PublicTask, values: Mapping[str, str] | None, schemas: Sc
 
 
 def _pass_at_k(skeletons: Mapping[str, str], passes: Mapping[str, int], n: int, k: int) -> Figure:
-    clusters: dict[str, list[float]] = {}
-    for task, skeleton in skeletons.items():
-        value = pass_at_k(n, passes[task], k)
-        if value is not None:
-            clusters.setdefault(skeleton, []).append(float(value))
-    return mean(list(clusters.values()))
+    values = [value for task in skeletons if (value := pass_at_k(n, passes[task], k)) is not None]
+    return share(sum(values), list(Counter(skeletons.values()).values()))
 
 
 def _plain(figures: Mapping[Any, Figure]) -> dict[str, Any]:

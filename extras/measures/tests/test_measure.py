@@ -81,9 +81,20 @@ def test_a_run_is_measured_with_its_trials(say, file, tmp_path):
     assert sum(group["success_rate"]["n"] for group in first["groups"].values()) == 3
     pass_at = said.data["trials"]["pass_at"]
     assert (pass_at["1"]["value"], pass_at["2"]["value"]) == pytest.approx((0.5, 2 / 3))
+    assert all(figure["low"] < figure["value"] < figure["high"] for figure in pass_at.values())
     assert say("measure", file).out.count("call accuracy (AST)") == 1
     alone = say("measure", file, "--run", 2, "--json").data
     assert (alone["trials"], [run["run"] for run in alone["runs"]]) == (None, [2])
+
+
+@pytest.mark.parametrize(("passed", "bound"), [(False, "high"), (True, "low")])
+def test_pass_at_k_of_an_agent_that_never_or_always_passes_has_an_interval_with_a_width(records, passed, bound):
+    runs = [
+        replace(run, results=[replace(result, passed=passed, verdict=str(passed).lower()) for result in run.results])
+        for run in records.runs
+    ]
+    figures = run_measures.trials(run_measures.measure(replace(records, runs=runs)))["pass_at"]
+    assert all(0 < figure[bound] < 1 for figure in figures.values())
 
 
 def test_the_profile_is_compared_with_the_field(say, file):

@@ -68,7 +68,8 @@ TRIALS = """
 
 `quarterturn run --trials N` plays each task of the dev set N times. **Pass@K** is the chance that at least one of
 K trials passes, 1 - C(n - c, K) / C(n, K) for c passes in n trials (M. Chen et al., arXiv 2107.03374), for each K
-up to N, as the mean over tasks. The spread between trials is the sample standard deviation of their success rates.
+up to N, as the mean over tasks, with Wilson's interval. The spread between trials is the sample standard deviation of
+their success rates.
 Private tasks are never played several times for this: each time would be an exposure.
 
 ## Failure classes
