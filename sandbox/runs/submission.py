@@ -34,8 +34,8 @@ from sandbox.runner_identity import own_folder
 
 Kind = Literal["image", "command", "endpoint", "reference"]
 
-MAX_FILES = 5_000
-MAX_BYTES = 256 * 1024 * 1024
+MAX_FILES = 100_000  # of an agent's folder; folders are not counted. node_modules of large frameworks have 20,000
+MAX_BYTES = 1024**3
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _SCRIPTS = frozenset((".py", ".js", ".mjs", ".ts", ".sh", ".rb", ".pl"))
@@ -231,8 +231,8 @@ def _absorb(state: hashlib._Hash, part: bytes) -> None:
 def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
     """Give each file's relative name and bytes; of a link, where it points (it leads nowhere inside the box)."""
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
-    total = 0
-    for count, name in enumerate(names):
+    count = total = 0
+    for name in names:
         path = folder / name
         content = b"-> " + str(path.readlink()).encode() if path.is_symlink() else b""
         if not path.is_symlink() and not path.is_file() and not path.is_dir():
@@ -240,8 +240,12 @@ def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
         if path.is_file() and not path.is_symlink():
             content = path.read_bytes()
         total += len(content)
-        if count >= MAX_FILES or total > MAX_BYTES:
-            raise Refused(f"the agent's folder {folder} holds more than {MAX_FILES} files or {MAX_BYTES} bytes")
+        count += path.is_symlink() or not path.is_dir()
+        if count > MAX_FILES or total > MAX_BYTES:
+            raise Refused(
+                f"the agent's folder {folder} holds more than {MAX_FILES:,} files or {MAX_BYTES // 1024**2:,} MiB; leave "
+                "in it only what the agent needs when it runs, such as packages without caches and tests"
+            )
         yield name, content
 
 

@@ -436,8 +436,13 @@ def recipes(environments: Path) -> Mapping[str, Recipe]:
     """Say what places of each kind read of this machine, `agent` (a relay too) and `world`."""
     world = {PROGRAMS: environments / "world", **own_programs(), INIT: IMAGES / "world" / "init.py"}
     world[UNPACK] = IMAGES / "added" / "unpack.py"
+    agent = {
+        AGENTS: environments / "agents",
+        RELAY: IMAGES / "relay" / "relay.py",
+        "/usr/bin/node": environments / "world" / "node" / "bin" / "node",
+    }
     return {
-        "agent": recipe("agent", {AGENTS: environments / "agents", RELAY: IMAGES / "relay" / "relay.py"}),
+        "agent": recipe("agent", agent),
         "world": recipe("world", world, WORLD_BACKENDS, WORLD_FOLDERS),
     }
 

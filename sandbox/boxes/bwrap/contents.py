@@ -34,12 +34,13 @@ HEAD = """# What the agent's box holds
 
 This page is written by `python -m sandbox.boxes.bwrap.contents`, from within the bwrap box, where `--agent` commands
 run. A test fails where its packages are no longer those in the box. An image (`--image`) holds what you put into it.
-An agent can install nothing, since it has no network; it brings other files in its own folder.
+An agent can install nothing, since it has no network; it brings other files and packages in its own folder, which may
+have 100,000 files and 1 GiB.
 
 ## Interpreters
 
-Python is the machine's own, 3.11 or newer, in an environment with the packages below. The other interpreters are the
-machine's too.
+Python is the machine's own, 3.11 or newer, in an environment with the packages below. Node is the one that servers
+run on, and brings no packages. The other interpreters are the machine's too.
 
 | name | version when this was written |
 |---|---|

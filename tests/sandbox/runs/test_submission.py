@@ -78,6 +78,19 @@ def test_a_folder_with_a_socket_or_a_pipe_is_refused(tmp_path, monkeypatch, kind
         submission.command(f"python {file}", submitter="ada")
 
 
+@pytest.mark.parametrize(("cap", "limit"), [("MAX_FILES", 2), ("MAX_BYTES", 40)])
+def test_a_folder_is_refused_from_one_file_or_byte_too_many_on_and_folders_are_not_counted(
+    tmp_path, monkeypatch, cap, limit
+):
+    file = an_agent(tmp_path / "mine", program="x" * (40 - len("look first")))
+    (tmp_path / "mine" / "empty").mkdir()
+    monkeypatch.setattr(submission, cap, limit)
+    submission.command(f"python {file}", submitter="ada")
+    (tmp_path / "mine" / "more.txt").write_text("!")
+    with pytest.raises(Refused, match=r"mine holds more than .* files or .* MiB; leave in it only"):
+        submission.command(f"python {file}", submitter="ada")
+
+
 def test_the_digest_is_the_same_wherever_the_folder_lies(tmp_path):
     here = submission.command(f"python {an_agent(tmp_path / 'a' / 'mine')}", submitter="ada")
     there = submission.command(f"python {an_agent(tmp_path / 'b' / 'mine')}", submitter="bob")

@@ -278,4 +278,6 @@ def test_a_server_whose_backend_is_not_installed_is_named_with_what_to_do(tmp_pa
 def test_the_page_about_the_box_lists_the_packages_that_an_agent_finds():
     written = (Path(CHECKOUT) / "docs" / "reference" / "agent-box.md").read_text(encoding="utf-8")
     how = "write it again: python -m sandbox.boxes.bwrap.contents > docs/reference/agent-box.md"
-    assert contents.packages(contents.listing()) in written, how
+    listing = contents.listing()
+    assert contents.packages(listing) in written, how
+    assert listing["interpreters"]["node"], "agents in JavaScript find no Node"
