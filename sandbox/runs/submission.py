@@ -243,8 +243,8 @@ def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
         count += path.is_symlink() or not path.is_dir()
         if count > MAX_FILES or total > MAX_BYTES:
             raise Refused(
-                f"the agent's folder {folder} holds more than {MAX_FILES:,} files or {MAX_BYTES // 1024**2:,} MiB; leave "
-                "in it only what the agent needs when it runs, such as packages without caches and tests"
+                f"the agent's folder {folder} holds more than {MAX_FILES:,} files or {MAX_BYTES // 1024**2:,} MiB; "
+                "leave in it only what the agent needs when it runs, such as packages without caches and tests"
             )
         yield name, content
 
