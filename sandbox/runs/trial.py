@@ -43,7 +43,8 @@ class Trial:
         task: the task as it was played: of one with free parameters the base.
         player: what played it.
         name: the name of the solution, the mutant or the agent.
-        passed: whether the verdict is true, and nothing else stands against it (a budget, a failure).
+        passed: whether the verdict is true, and nothing else stands against it (a budget, a failure, an unscheduled
+            error that a solution meets).
         evidence: the evidence tree; its root is the verdict.
         calls: the calls with their results, as plain JSON values.
         answer: what was answered, or None.
@@ -75,6 +76,11 @@ class Trial:
     def verdict(self) -> Verdict:
         """What the predicate came to."""
         return self.evidence.verdict
+
+    @property
+    def unscheduled_errors(self) -> Sequence[int]:
+        """The numbers of the calls that ended in an error which the task does not schedule."""
+        return [number for number, call in enumerate(self.calls, 1) if call["error"] and not call["injected"]]
 
     def as_json(self) -> dict[str, Any]:
         """Give all of it as plain JSON values; what a run has too stands where `TaskRun.as_json` has it."""
@@ -121,19 +127,20 @@ class Trials:
         chosen = _named(provenance.get("solutions", ()), name, "solution")
         proved = self._prover.prove(task.document, chosen["calls"], chosen["answer"])
         differences, why = self._differences(task, proved.log, proved.state.state)
-        passed = proved.verdict is Verdict.TRUE and proved.calls <= task.max_steps
-        return Trial(
+        code = "steps-exceeded" if proved.calls > task.max_steps else "finished"
+        trial = Trial(
             task,
             "solution",
             chosen["name"],
-            passed,
+            proved.verdict is Verdict.TRUE and code == "finished",
             proved.evidence,
             proved.log,
             chosen["answer"],
-            code="finished" if proved.calls <= task.max_steps else "steps-exceeded",
+            code=code,
             differences=differences,
             uncompared=why,
         )
+        return replace(trial, passed=trial.passed and not trial.unscheduled_errors)
 
     def mutant(self, task: Task, provenance: Mapping[str, Any], name: str, solution: str | None = None) -> Trial:
         """Play a solution, change its end state or its answer as a mutant says, and judge that.

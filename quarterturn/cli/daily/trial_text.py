@@ -84,6 +84,13 @@ def _verdict(trial: Trial) -> str:
         return StatusLine(f"Verdict: {verdict}. NO: a mutant has to get false.", "NO")
     if trial.passed:
         return StatusLine("Verdict: true, ok", "ok")
+    if trial.player == "solution" and trial.verdict is Verdict.TRUE and trial.unscheduled_errors:
+        calls = ", ".join(map(str, trial.unscheduled_errors))
+        return StatusLine(
+            f"Verdict: true. NO: a solution meets no error that the task does not schedule (call {calls} of "
+            f"{len(trial.calls)}).",
+            "NO",
+        )
     if trial.verdict is Verdict.TRUE:
         return StatusLine(f"Verdict: true. NO: it does not pass ({trial.code}).", "NO")
     needs = ": a reference solution has to get true" if trial.player == "solution" else ""

@@ -46,6 +46,7 @@ def draft(**changes):
         "solutions": [
             {"name": "direct", "calls": [EDIT, INSERT, WRITE], "answer": None},
             {"name": "outside", "calls": [INSERT, OUTSIDE], "answer": None},
+            {"name": "lucky", "calls": [OUTSIDE, INSERT, WRITE], "answer": None},
         ],
         "mutants": [
             {"name": "gone", "server": "filesystem", "change": {"remove": "count.txt"}},
@@ -90,6 +91,10 @@ def test_a_draft_is_played_from_its_file_and_shows_calls_changes_evidence_and_ve
         "Verdict: false. NO: a reference solution has to get true.",
     ]
     assert not [part for part in shown if part not in failed.out]
+
+    lucky = say("task", "try", file, "--solution", "lucky", "--box", "bwrap")
+    assert lucky.code == 1
+    assert "NO: a solution meets no error that the task does not schedule (call 1 of 3)." in lucky.out
 
     gone = say("task", "try", file, "--mutant", "gone", "--box", "bwrap")
     assert gone.code == 1
