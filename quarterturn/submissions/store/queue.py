@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from sqlalchemy import ColumnElement, Engine, and_, exists, false, func, not_, or_, true, update
+from sqlalchemy import ColumnElement, Engine, and_, case, exists, false, func, not_, or_, true, update
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
@@ -111,13 +111,41 @@ class Queue:
             return session.exec(row.where(SubmissionRow.number == number, _waits_for_named())).first() is not None
 
     def claimable(self, session: Session, only: WorkerClass | None = None) -> list[tuple[int, int]]:
-        """Give what may be claimed now, as (number, place in its party's own backlog), the next one first.
+        """Return what each party may have claimed next, as (number, place in its own backlog), the next one first.
+
+        One pass over what is unfinished, grouped by party: with 10,000 waiting an order of all of them took a second.
 
         Args:
             session: the transaction.
             only: the class of runs that are asked for; all of them by default.
         """
-        return list(self._order(session, self._at_once, only))
+        row, later = SubmissionRow, col(SubmissionRow.not_before)
+        ready = and_(
+            col(row.state) == "queued",
+            or_(later.is_(None), later <= self._now()),
+            true() if only is None else _is_of(only, judged=self._judged()),
+        )
+
+        def first(*conditions: ColumnElement[bool]) -> ColumnElement[int | None]:
+            return func.min(row.number).filter(*conditions)
+
+        named = col(row.designated).is_(True)
+        running = func.count().filter(col(row.state) == "running")
+        next_one = case(
+            (first(named, ready) == first(named), first(named)),
+            (first(named).is_(None), first(ready)),
+            else_=first(ready, col(row.tasks) != "private"),  # private ones wait for the one that was named
+        )
+        heads = (
+            select(next_one, running + 1)
+            .select_from(row)
+            .join(AccountRow, col(AccountRow.name) == col(row.account))
+            .where(col(row.state).in_(UNFINISHED))
+            .group_by(AccountRow.party)
+            .having(running < self._at_once, next_one.is_not(None))
+            .order_by(running, next_one)
+        )
+        return [(number, place) for number, place in session.exec(heads).all() if number is not None]
 
     def class_of(self, session: Session, number: int) -> WorkerClass:
         """Say which class a job's run has."""
@@ -186,13 +214,8 @@ class Queue:
             back = session.exec(update(SubmissionRow).where(*silent).values(**again)).rowcount
         return int(dead + back)
 
-    def _order(
-        self, session: Session, most: int | None = None, only: WorkerClass | None = None
-    ) -> Sequence[tuple[int, int]]:
-        """Give what waits (of a class) as (number, place in its party's own backlog), the next one first.
-
-        Where places up to `most` are asked for, what is set aside has none.
-        """
+    def _order(self, session: Session) -> Sequence[tuple[int, int]]:
+        """Return what waits as (number, place in its party's own backlog), the next one first."""
         place = (
             func.row_number()
             .over(
@@ -210,17 +233,8 @@ class Queue:
             .join(AccountRow, col(AccountRow.name) == col(SubmissionRow.account))
             .where(col(SubmissionRow.state).in_(UNFINISHED))
         )
-        if most is not None:
-            later = col(SubmissionRow.not_before)
-            unfinished = unfinished.where(or_(later.is_(None), later <= self._now()), not_(_waits_for_named()))
-        if only is not None:
-            unfinished = unfinished.where(
-                or_(col(SubmissionRow.state) == "running", _is_of(only, judged=self._judged()))
-            )
         own = unfinished.subquery()
         query = select(own.c.number, own.c.place).where(own.c.state == "queued").order_by(own.c.place, own.c.number)
-        if most is not None:
-            query = query.where(own.c.place <= most)
         return [(number, place) for number, place in session.exec(query).all()]
 
     def _write(self, claim: Claim, session: Session | None = None, **values: object) -> bool:

@@ -3,6 +3,7 @@
 import threading
 from collections import Counter
 from datetime import timedelta
+from random import Random
 
 import pytest
 
@@ -10,6 +11,8 @@ from quarterturn.app import Application
 from quarterturn.settings import ServiceSettings
 from quarterturn.submissions.store.queue import LEASE, TRIES, Claim, Queue, pause
 from quarterturn.submissions.store.requests import SubmissionRequest, Submissions
+from quarterturn.submissions.store.tables import SubmissionRow
+from sandbox.isolation.run_classes import run_class
 from vault.database import transaction
 
 from ..conftest import with_submitters
@@ -61,6 +64,61 @@ def test_running_jobs_count_as_the_beginning_of_a_backlog(submit, queue):
     queue.claim("w")
     other = submit("bob").number
     assert queue.waiting() == [other, second]
+
+
+def claim_order(rows, party, now, only, at_once):
+    """Return what each party may have claimed next, row by row, as the module's rules 4 and 5 say."""
+    heads = []
+    for own in set(party.values()):
+        backlog = [row for row in rows if party[row["account"]] == own]
+        running = sum(row["state"] == "running" for row in backlog)
+        named = [row["number"] for row in backlog if row["designated"]]
+        ready = [
+            row
+            for row in backlog
+            if row["state"] == "queued"
+            and (row["not_before"] is None or row["not_before"] <= now)
+            and only in (None, run_class(private=row["tasks"] == "private", kind=row["kind"], model=None, judged=False))
+            and (row["tasks"] != "private" or not named or (row["designated"] and row["number"] == min(named)))
+        ]
+        if ready and running < at_once:
+            heads.append((running + 1, min(ready, key=lambda row: (not row["designated"], row["number"]))["number"]))
+    return [(number, place) for place, number in sorted(heads)]
+
+
+@both
+def test_claims_come_in_the_order_that_the_rules_say(house, clock):
+    house.accounts.link("countess", "ada")
+    party = {"ada": "ada", "countess": "ada", "bob": "bob", "carl": "carl"}
+    now, orders = clock(), set()
+    queue = Queue(house.engine, clock, at_once=2)
+    for seed in range(60):
+        random = Random(seed)
+        rows = []
+        for number in range(1, random.randint(1, 9)):
+            tasks = random.choice(["dev", "private"])
+            rows.append(
+                {
+                    "number": number,
+                    "account": random.choice(list(party)),
+                    "tasks": tasks,
+                    "designated": tasks == "private" and random.random() < 0.3,
+                    "kind": random.choice(["image", "endpoint"]),
+                    "state": random.choice(["queued", "queued", "running"]),
+                    "not_before": random.choice([None, None, now - timedelta(1), now, now + timedelta(1)]),
+                }
+            )
+        with transaction(house.engine) as session:
+            for row in rows:
+                fixed = {"reference": "x", "month": MONTH, "request_digest": "", "created_at": now}
+                session.add(SubmissionRow(id=f"s{row['number']}", **fixed, **row))
+            session.flush()
+            for only in (None, "sealed", "open"):
+                order = queue.claimable(session, only)
+                assert order == claim_order(rows, party, now, only, 2), (seed, only)
+                orders.add(tuple(order))
+            session.rollback()
+    assert len(orders) > 20
 
 
 def of_classes(house):
