@@ -1,4 +1,4 @@
-"""Protocols of a box: the interface that the Docker, bubblewrap, fake and in-memory adapters implement.
+"""Protocols of a box: the interface that the Docker and bubblewrap boxes implement, and the tests' own in memory.
 
 Each run gets three fresh things, and none of them is ever used again:
 
@@ -185,7 +185,7 @@ class Box(AgentLauncher, WorldLauncher, Protocol):
     """Environment that runs worlds and agents in isolation.
 
     Attributes:
-        name: `docker`, `bwrap` or `fake`.
+        name: `docker` or `bwrap`.
         official: whether scores made in it may be ranked.
     """
 
