@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from decimal import Decimal
 
 from verifiers.sql.errors import NotSupported
-from verifiers.sql.names import AGGREGATES, CLOCKS, RESERVED, SCALAR_FUNCTIONS, TYPES, WINDOW_FUNCTIONS
+from verifiers.sql.functions import SCALAR_FUNCTIONS
+from verifiers.sql.names import AGGREGATES, CLOCKS, RESERVED, TYPES, WINDOW_FUNCTIONS
 from verifiers.sql.syntax import (
     Binary,
     Call,

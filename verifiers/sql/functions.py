@@ -338,3 +338,8 @@ _TIMES: dict[str, Callable[[Sequence[str]], Made]] = {
     "to_char": _formatted,
     "to_date": _read_date,
 }
+
+SCALAR_FUNCTIONS = frozenset(
+    {*_NUMERIC, *_TEXTS, *_TIMES, "coalesce", "concat", "concat_ws", "greatest", "least", "nullif"}
+)
+"""Every function that a query may call; the six that take null are in `verifiers.sql.compiler`."""

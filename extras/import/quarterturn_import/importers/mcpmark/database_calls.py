@@ -14,7 +14,8 @@ from quarterturn_import.importers.mcpmark import idioms, queries
 from quarterturn_import.importers.mcpmark.conditions import Conditions
 from quarterturn_import.importers.mcpmark.idioms import CannotSay
 from quarterturn_import.importers.mcpmark.values import Cell, Cursor, FirstRow, Length, Pairs, Rows, is_plain
-from verifiers.sql.names import AGGREGATES, SCALAR_FUNCTIONS, WINDOW_FUNCTIONS
+from verifiers.sql.functions import SCALAR_FUNCTIONS
+from verifiers.sql.names import AGGREGATES, WINDOW_FUNCTIONS
 
 _CONSTANTS = {
     "Decimal": Decimal,
