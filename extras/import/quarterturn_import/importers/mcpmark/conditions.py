@@ -18,7 +18,6 @@ from quarterturn_import.importers.mcpmark.plain import (
     MIRRORED,
 )
 from quarterturn_import.importers.mcpmark.values import (
-    SYMBOLIC,
     Cell,
     Choice,
     Collected,
@@ -40,6 +39,7 @@ from quarterturn_import.importers.mcpmark.values import (
     RestObject,
     Rows,
     Size,
+    Symbolic,
     Text,
     is_plain,
 )
@@ -109,7 +109,7 @@ class Conditions:
 
     def truth(self, value: Any) -> Formula:
         """Give the condition under which a value counts as true."""
-        if not isinstance(value, SYMBOLIC):
+        if not isinstance(value, Symbolic):
             return bool(value)
         match value:
             case Opaque(reason):
