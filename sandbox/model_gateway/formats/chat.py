@@ -71,25 +71,10 @@ _MESSAGE = Tagged(
         "tool": Object({"content": needed(ByKind(TEXT, ListOf(_SAID))), "tool_call_id": needed(NAME)}),
     },
 )
-_TOOL = Tagged(
-    "type",
-    {
-        "function": Object(
-            {
-                "function": needed(
-                    Object(
-                        {
-                            "name": needed(NAME),
-                            "description": passed(TEXT),
-                            "parameters": passed(JSON),
-                            "strict": passed(FLAG),
-                        }
-                    )
-                )
-            }
-        )
-    },
+FUNCTION = Object(
+    {"name": needed(NAME), "description": passed(TEXT), "parameters": passed(JSON), "strict": passed(FLAG)}
 )
+_TOOL = Tagged("type", {"function": Object({"function": needed(FUNCTION)})})
 _CHOICE = Tagged("type", {"function": Object({"function": needed(Object({"name": needed(NAME)}))})})
 _FORMAT = Tagged(
     "type",

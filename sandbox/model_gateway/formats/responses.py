@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.model_gateway.formats.chat import openai_error
+from sandbox.model_gateway.formats.chat import FUNCTION, openai_error
 from sandbox.model_gateway.formats.reasons import ELSEWHERE, IDENTITY, OUTPUT, PROVIDER, STORED, TIER
 from sandbox.model_gateway.formats.shape import (
     FLAG,
@@ -79,19 +79,7 @@ _INPUT = Tagged(
     },
     default="message",
 )
-_TOOL = Tagged(
-    "type",
-    {
-        "function": Object(
-            {
-                "name": needed(NAME),
-                "description": passed(TEXT),
-                "parameters": passed(JSON),
-                "strict": passed(FLAG),
-            }
-        )
-    },
-)
+_TOOL = Tagged("type", {"function": FUNCTION})
 _CHOICE = Tagged("type", {"function": Object({"name": needed(NAME)})})
 _FORMAT = Tagged(
     "type",
