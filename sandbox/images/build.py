@@ -156,17 +156,6 @@ def ensure_added(servers: Path, reach: Reach, say: Say) -> str:
     return tag
 
 
-def absent(images: Sequence[ImageSource] = IMAGES) -> list[ImageSource]:
-    """Give those of the images that the engine does not have.
-
-    Raises:
-        Unavailable: there is no Docker client or engine.
-    """
-    docker("version", what="building images")
-    base = base_name()
-    return [image for image in images if not exists(image.tag(base))]
-
-
 @contextmanager
 def _alone() -> Iterator[None]:
     """Build in one process at a time; whoever waited finds the work done. The kernel lets go when a process ends."""
