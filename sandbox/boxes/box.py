@@ -96,7 +96,7 @@ class World(Protocol):
         ...
 
     def channel(self) -> socket.socket:
-        """Give the gateway's end of the channel; bytes to and from the servers are pumped until `freeze`."""
+        """Return the gateway's end of the channel; bytes to and from the servers are pumped until `freeze`."""
         ...
 
     def freeze(self, timeout: float, *, keep: bool = False) -> FrozenState:
@@ -133,7 +133,7 @@ class RunningAgent(Protocol):
         ...
 
     def output(self) -> str:
-        """Give what it printed, escaped and cut at the cap."""
+        """Return what it printed, escaped and cut at the cap."""
         ...
 
     def kill(self) -> None:

@@ -90,7 +90,7 @@ class GatewayLog:
             self._take(_checked(entry))
 
     def transcript(self, otherwise: Ended) -> Transcript:
-        """Give what there is; `otherwise` says how a session ended that did not say so itself."""
+        """Return what there is; `otherwise` says how a session ended that did not say so itself."""
         return Transcript(tuple(self._calls), self._answer, self.ended or otherwise, asked=self.asked)
 
     def _take(self, entry: Mapping[str, Any]) -> None:

@@ -58,7 +58,7 @@ class ForkServer:
 
     @property
     def pid(self) -> int | None:
-        """Give its process's number, or None where there is none."""
+        """Return its process's number, or None where there is none."""
         return self._process.pid if self._process is not None else None
 
     def close(self) -> None:

@@ -49,7 +49,7 @@ class ServerRegistry(Mapping[str, Server]):
         self._servers[server.name] = server
 
     def named(self, name: str) -> Server:
-        """Give a server.
+        """Return a server.
 
         Raises:
             NotFound: there is none of this name; the message lists those that there are.

@@ -71,7 +71,7 @@ class MemoryWorld:
         return ()
 
     def channel(self) -> socket.socket:
-        """Give the gateway's end of the channel."""
+        """Return the gateway's end of the channel."""
         self._handed_over = True
         return self._gateways
 
@@ -242,7 +242,7 @@ class MemoryAgent:
         return ExitFacts(running=running, exit_code=None if running else self._code)
 
     def output(self) -> str:
-        """Give what it printed, escaped and cut at the cap."""
+        """Return what it printed, escaped and cut at the cap."""
         return printable(bytes(self._printed[: self._cap])) + (CUT if len(self._printed) > self._cap else "")
 
     def kill(self) -> None:

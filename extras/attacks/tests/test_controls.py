@@ -98,7 +98,7 @@ def opened(text):
 
 
 def differ(one, other):
-    """Give the system call numbers on which two filters decide differently."""
+    """Return the system call numbers on which two filters decide differently."""
     arch = AUDIT_ARCH[platform.machine()]
     return {number for number in range(1024) if decide(one, number, arch=arch) != decide(other, number, arch=arch)}
 
@@ -141,7 +141,7 @@ def test_controls_need_root_and_their_programs(monkeypatch):
 
 @contextlib.contextmanager
 def wired():
-    """Give a process in a network namespace of its own, with a wire to it."""
+    """Return a process in a network namespace of its own, with a wire to it."""
     words = ["unshare", "--net", "sh", "-c", "ip link set lo up; echo there; exec sleep 600"]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
         try:

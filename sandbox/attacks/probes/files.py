@@ -187,7 +187,7 @@ def _writable_mounts() -> Ending:
 
 
 def _mounts() -> list[tuple[str, str, str]]:
-    """Give each mount: its point, its kind, and the options of its file system."""
+    """Return each mount: its point, its kind, and the options of its file system."""
     mounts = []
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         left, _, right = line.partition(" - ")

@@ -146,7 +146,7 @@ def joined_is(joined: Joined, whole: Text) -> Formula:
 
 
 def _whole_files(texts: Sequence[Text]) -> list[str]:
-    """Give the paths of texts that are whole files.
+    """Return the paths of texts that are whole files.
 
     Raises:
         CannotSay: one was changed, or lies elsewhere.
