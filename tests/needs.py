@@ -20,7 +20,9 @@ import pytest
 from quarterturn.launcher import machine
 from quarterturn.launcher.steps import answer
 from sandbox.errors import Unavailable
-from sandbox.images.build import absent
+from sandbox.images.bases import base_name
+from sandbox.images.build import IMAGES
+from sandbox.images.client import exists
 
 UNAVAILABLE = 6
 CLONE_NEWNET = 0x40000000  # linux/sched.h
@@ -56,7 +58,7 @@ def _own_network() -> bool:
 
 def _engine() -> bool:
     try:
-        return machine.engine_answers() and not absent()
+        return machine.engine_answers() and all(exists(image.tag(base_name())) for image in IMAGES)
     except Unavailable:
         return False
 

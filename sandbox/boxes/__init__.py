@@ -1,1 +1,1 @@
-"""Boxes: the protocol that every box keeps, its policy, and the boxes in memory."""
+"""Boxes: the protocol that every box keeps, and its policy."""

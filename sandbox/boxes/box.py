@@ -1,4 +1,4 @@
-"""Protocols of a box: the interface that the Docker, bubblewrap, fake and in-memory adapters implement.
+"""Protocols of a box: the interface that the Docker and bubblewrap boxes implement, and the tests' own in memory.
 
 Each run gets three fresh things, and none of them is ever used again:
 
@@ -96,7 +96,7 @@ class World(Protocol):
         ...
 
     def channel(self) -> socket.socket:
-        """Give the gateway's end of the channel; bytes to and from the servers are pumped until `freeze`."""
+        """Return the gateway's end of the channel; bytes to and from the servers are pumped until `freeze`."""
         ...
 
     def freeze(self, timeout: float, *, keep: bool = False) -> FrozenState:
@@ -133,7 +133,7 @@ class RunningAgent(Protocol):
         ...
 
     def output(self) -> str:
-        """Give what it printed, escaped and cut at the cap."""
+        """Return what it printed, escaped and cut at the cap."""
         ...
 
     def kill(self) -> None:
@@ -185,7 +185,7 @@ class Box(AgentLauncher, WorldLauncher, Protocol):
     """Environment that runs worlds and agents in isolation.
 
     Attributes:
-        name: `docker`, `bwrap` or `fake`.
+        name: `docker` or `bwrap`.
         official: whether scores made in it may be ranked.
     """
 

@@ -11,8 +11,6 @@ import queue
 import secrets
 import socket
 import struct
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,7 +20,7 @@ from typing import Self
 from sandbox.boxes.box import SOCKET_NAME
 from sandbox.endpoint.callback_listener import READY
 from sandbox.errors import Lost, Malformed, Unavailable
-from sandbox.isolation.forkserver import ENVIRONMENT
+from sandbox.isolation.forkserver import start_clean
 
 PATIENCE = 20
 
@@ -51,18 +49,9 @@ class Callbacks:
         self._ways: dict[bytes, Path] = {}
         self._heard: queue.Queue[bytes] = queue.Queue()
         with _listener(self._listen_on) as listener:
-            self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-m", "sandbox.endpoint.callback_listener", str(listener.fileno())],
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,  # a traceback in there might quote a task
-                pass_fds=[listener.fileno()],
-                env=ENVIRONMENT,
-                cwd="/",
-                start_new_session=True,
-            )
-            theirs.close()
+            number = listener.fileno()
+            program = ("-m", "sandbox.endpoint.callback_listener", str(number))
+            self._process, self._control = start_clean(*program, pass_fds=[number])
         patience = struct.pack("@ll", PATIENCE, 0)  # a process that reads no more shall not hold us up
         self._control.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, patience)
         self._thread = threading.Thread(target=self._listen, name="callbacks", daemon=True)

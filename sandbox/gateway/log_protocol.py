@@ -23,6 +23,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from sandbox.errors import Malformed
+from sandbox.model_gateway.link import fits
 from sandbox.transcript import CallRecord, Ended, Transcript
 from vault.canonical import parse_object
 from vault.errors import Malformed as NotStrict
@@ -89,7 +90,7 @@ class GatewayLog:
             self._take(_checked(entry))
 
     def transcript(self, otherwise: Ended) -> Transcript:
-        """Give what there is; `otherwise` says how a session ended that did not say so itself."""
+        """Return what there is; `otherwise` says how a session ended that did not say so itself."""
         return Transcript(tuple(self._calls), self._answer, self.ended or otherwise, asked=self.asked)
 
     def _take(self, entry: Mapping[str, Any]) -> None:
@@ -144,10 +145,6 @@ def _checked(data: bytes) -> Mapping[str, Any]:
         entry = parse_object(data, "the gateway's entry", max_size=MAX_ENTRY)
     except NotStrict as error:
         raise Malformed(str(error)) from None
-    if not any(_fits(entry, shape) for shape in _SHAPES):
+    if not any(fits(entry, shape) for shape in _SHAPES):
         raise Malformed("the gateway reported an entry of an unknown form")
     return entry
-
-
-def _fits(entry: Mapping[str, Any], shape: Mapping[str, type]) -> bool:
-    return entry.keys() == shape.keys() and all(type(entry[name]) is kind for name, kind in shape.items())

@@ -45,7 +45,7 @@ class ImageSource:
     on: ImageSource | None = None
 
     def tag(self, base: str) -> str:
-        """Give the reference of what the folder is built into on this base."""
+        """Return the reference of what the folder is built into on this base."""
         digest = hashlib.sha256((self.on.tag(base) if self.on else base).encode())
         for name, path in self._inputs():
             content = path.read_bytes()
@@ -123,7 +123,7 @@ def ensure(reach: Reach, say: Say, images: Sequence[ImageSource] = IMAGES) -> di
 
 
 def added(servers: Path) -> ImageSource:
-    """Give what the image of a world with the servers that a home has added is built from; its base is a world.
+    """Return what the image of a world with the servers that a home has added is built from; its base is a world.
 
     Args:
         servers: `<home>/servers`, with a folder for each server: `requirements.txt`, or for an npm package
@@ -154,17 +154,6 @@ def ensure_added(servers: Path, reach: Reach, say: Say) -> str:
                 say(f"building the image {tag}")
                 _build(source, tag, world, stages, downloads="archives")
     return tag
-
-
-def absent(images: Sequence[ImageSource] = IMAGES) -> list[ImageSource]:
-    """Give those of the images that the engine does not have.
-
-    Raises:
-        Unavailable: there is no Docker client or engine.
-    """
-    docker("version", what="building images")
-    base = base_name()
-    return [image for image in images if not exists(image.tag(base))]
 
 
 @contextmanager

@@ -58,7 +58,7 @@ class ForkServer:
 
     @property
     def pid(self) -> int | None:
-        """Give its process's number, or None where there is none."""
+        """Return its process's number, or None where there is none."""
         return self._process.pid if self._process is not None else None
 
     def close(self) -> None:
@@ -75,19 +75,25 @@ class ForkServer:
             return self._control
         if self._control is not None:
             self._control.close()
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", *self._program],
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,  # a traceback in there might quote a task
-                env=ENVIRONMENT,
-                cwd="/",
-                start_new_session=True,
-            )
-        self._control = ours
-        return ours
+        self._process, self._control = start_clean(*self._program)
+        return self._control
+
+
+def start_clean(*program: str, pass_fds: Sequence[int] = ()) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """Execute a program of ours that gets nothing of this process, and return it with its control socket."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-I", *program],
+            stdin=theirs.fileno(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,  # a traceback in there might quote a task, or a key
+            pass_fds=pass_fds,
+            env=ENVIRONMENT,
+            cwd="/",
+            start_new_session=True,
+        )
+    return process, ours
 
 
 class Child:

@@ -16,13 +16,13 @@ import os
 import secrets
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Self
 
 from sandbox.errors import Lost, Malformed, Unavailable
+from sandbox.isolation.forkserver import start_clean
 from sandbox.model_gateway.link import CHUNK
 from sandbox.model_gateway.log_protocol import ModelCallLog
 from sandbox.model_gateway.spec import JUDGE_SECONDS, UpstreamSpec
@@ -32,7 +32,6 @@ START_SECONDS = 60.0
 PROBE_SECONDS = 60.0
 FINISH_SECONDS = JUDGE_SECONDS + 10.0
 KILL_SECONDS = 5.0
-ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
 
 
 def random_key() -> str:
@@ -120,20 +119,9 @@ class ModelGateway:
         if self._process is not None and self._process.poll() is None and self._control is not None:
             return self._control
         self._end()
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-m", "sandbox.model_gateway.server"],
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,  # a traceback in there might quote a task, or the key
-                env=ENVIRONMENT,
-                cwd="/",
-                start_new_session=True,
-            )
-        self._control = ours
-        self._hand_over(ours)
-        return ours
+        self._process, self._control = start_clean("-m", "sandbox.model_gateway.server")
+        self._hand_over(self._control)
+        return self._control
 
     def _hand_over(self, control: socket.socket) -> None:
         with os.fdopen(os.memfd_create("upstream"), "w+b") as file:

@@ -49,7 +49,7 @@ class ServerRegistry(Mapping[str, Server]):
         self._servers[server.name] = server
 
     def named(self, name: str) -> Server:
-        """Give a server.
+        """Return a server.
 
         Raises:
             NotFound: there is none of this name; the message lists those that there are.
@@ -69,16 +69,9 @@ def shipped() -> Iterator[Server]:
 SERVERS = ServerRegistry(shipped())
 
 
-def tool_table(names: Iterable[str] | None = None) -> dict[str, Mapping[str, Any]]:
-    """List the tools of these servers, or of all: `server.tool` -> `{"description", "inputSchema"}`.
-
-    Raises:
-        NotFound: there is no server of one of these names.
-    """
-    table: dict[str, Mapping[str, Any]] = {}
-    for name in SERVERS if names is None else names:
-        table |= {f"{name}.{tool}": described for tool, described in SERVERS.named(name).tools.items()}
-    return table
+def tool_table() -> dict[str, Mapping[str, Any]]:
+    """List the tools of all servers: `server.tool` -> `{"description", "inputSchema"}`."""
+    return {f"{name}.{tool}": about for name, server in SERVERS.items() for tool, about in server.tools.items()}
 
 
 def wire_name(tool: str) -> str:

@@ -1,4 +1,4 @@
-"""Conformance suite of all boxes; what only a sandbox can do is left out for the fake, and marked here."""
+"""Conformance suite of the boxes that isolate."""
 
 import array
 import contextlib
@@ -17,7 +17,6 @@ import pytest
 from sandbox.boxes.box import SOCKET_NAME, Program, ResourceLimits
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import DockerBox
-from sandbox.boxes.fake_box import FakeBox
 from sandbox.errors import Lost, Malformed, Refused
 from sandbox.world import frames
 from verifiers.tree import DIRECTORY, FileTree, Node
@@ -31,8 +30,7 @@ pytestmark = pytest.mark.slow
 
 MIB = 1 << 20
 LIMITS = ResourceLimits(memory=128 * MIB, pids=64, tmpfs=16 * MIB, wall=60.0, output=4096)
-BOXES = {"fake": FakeBox, "bwrap": BwrapBox, "docker": DockerBox}
-WALLED = [pytest.param("bwrap", marks=pytest.mark.box), pytest.param("docker", marks=pytest.mark.engine)]
+BOXES = {"bwrap": BwrapBox, "docker": DockerBox}
 MADE = {}
 
 
@@ -43,14 +41,8 @@ def make(name):
     return MADE[name]
 
 
-@pytest.fixture(params=["fake", *WALLED])
+@pytest.fixture(params=[pytest.param("bwrap", marks=pytest.mark.box), pytest.param("docker", marks=pytest.mark.engine)])
 def box(request):
-    return make(request.param)
-
-
-@pytest.fixture(params=WALLED)
-def walled(request):
-    """Give a box that isolates; the fake does not."""
     return make(request.param)
 
 
@@ -263,32 +255,29 @@ def test_a_closed_world_is_gone(box):
             world.freeze(5)
 
 
-# ---- worlds in an isolating box ----
-
-
-def test_nothing_in_a_world_is_root_or_sees_the_host_and_a_daemon_dies_before_the_state_is_read(walled):
+def test_nothing_in_a_world_is_root_or_sees_the_host_and_a_daemon_dies_before_the_state_is_read(box):
     daemon = "setsid sh -c 'while :; do date +%s%N > tick; done' &"
     look = "id -u; cat /proc/net/route | wc -l; ls /proc | grep -c '^[0-9]'"
     script = f"{look}; {daemon} until [ -e tick ]; do sleep 0.02; done; echo end; sleep 600"
-    with a_world(walled, server("look", "/bin/sh", "-c", script)) as (world, talk):
+    with a_world(box, server("look", "/bin/sh", "-c", script)) as (world, talk):
         uid, routes, processes, _ = talk.listen(1, b"end").split()
         assert "files/tick" in content(world.freeze(PATIENCE))
     assert (uid, routes) == (b"65532", b"1")
     assert int(processes) < 8
 
 
-def test_a_full_disk_in_a_world_is_its_own(walled):
+def test_a_full_disk_in_a_world_is_its_own(box):
     script = "head -c 40000000 /dev/zero > big 2>/dev/null; wc -c < big; sleep 600"
-    with a_world(walled, server("fill", "/bin/sh", "-c", script)) as (world, talk):
+    with a_world(box, server("fill", "/bin/sh", "-c", script)) as (world, talk):
         size = int(talk.listen(1, b"\n"))
         assert size <= LIMITS.tmpfs
         assert len(content(world.freeze(PATIENCE))["files/big"].data) == size
 
 
 @pytest.mark.needs("root")
-def test_a_world_that_ran_out_of_memory_is_a_fact(walled):
+def test_a_world_that_ran_out_of_memory_is_a_fact(box):
     eat = "import sys; print('up', flush=True); x = [b'x' * (1 << 20) for _ in range(4000)]"
-    with a_world(walled, server("eat", "/usr/bin/python3", "-c", eat), server("cat", "/bin/cat")) as (world, talk):
+    with a_world(box, server("eat", "/usr/bin/python3", "-c", eat), server("cat", "/bin/cat")) as (world, talk):
         with contextlib.suppress(EOFError):
             talk.listen(1, b"up")
         until(lambda: world.facts().out_of_memory, "the kernel's note")
@@ -392,12 +381,11 @@ def test_an_agent_has_its_folder_its_variables_and_the_gateway_once_it_is_starte
     assert (said["url"], said["model"], said["words"]) == ("http://127.0.0.1:", "none", "from the folder")
     assert "QUARTERTURN_PASSPHRASE" not in said["variables"]
     assert (said["task"], asked) == ("/task", [b"/task"])
-    if box.name != "fake":  # nobody, alone in an empty network
-        assert said["user"] == [65534, 65534]
-        assert said["processes"] == ["1"]
-        assert "lo" in said["interfaces"]
-        assert not [name for name in said["interfaces"] if name.startswith("eth")]
-        assert not said["socket"]
+    assert said["user"] == [65534, 65534]
+    assert said["processes"] == ["1"]
+    assert "lo" in said["interfaces"]
+    assert not [name for name in said["interfaces"] if name.startswith("eth")]
+    assert not said["socket"]
 
 
 def test_a_place_that_was_never_started_goes_without_a_trace(box, sockets, asked):
@@ -439,54 +427,51 @@ def test_an_agent_without_a_gateway_is_refused(box, tmp_path):
         box.place(python("pass"), tmp_path, LIMITS)
 
 
-def test_a_program_that_is_not_there_is_the_agents_failure(walled, sockets):
-    with an_agent(walled, Program(command=("no-such-program",)), sockets) as agent:
+def test_a_program_that_is_not_there_is_the_agents_failure(box, sockets):
+    with an_agent(box, Program(command=("no-such-program",)), sockets) as agent:
         assert agent.wait(PATIENCE).exit_code == 127
 
 
-# ---- agents in an isolating box ----
-
-
-def test_two_agents_at_a_time_do_not_meet(walled, sockets):
+def test_two_agents_at_a_time_do_not_meet(box, sockets):
     code = f"import time\n{FETCH}\ntime.sleep(600)"
-    with an_agent(walled, python(code), sockets) as one, an_agent(walled, python(code), sockets) as other:
+    with an_agent(box, python(code), sockets) as one, an_agent(box, python(code), sockets) as other:
         until(lambda: one.output() and other.output(), "both agents' words")
         assert one.output() == other.output() == "/task\n"
 
 
 @pytest.mark.needs("root")
-def test_an_agent_that_ran_out_of_memory_is_a_fact(walled, sockets):
-    with an_agent(walled, python("x = [b'x' * (1 << 20) for _ in range(4000)]"), sockets) as agent:
+def test_an_agent_that_ran_out_of_memory_is_a_fact(box, sockets):
+    with an_agent(box, python("x = [b'x' * (1 << 20) for _ in range(4000)]"), sockets) as agent:
         facts = agent.wait(PATIENCE)
     assert (facts.exit_code, facts.out_of_memory) == (137, True)
 
 
-def test_a_daemon_of_an_agent_dies_with_it(walled, sockets):
+def test_a_daemon_of_an_agent_dies_with_it(box, sockets):
     mark = f"{os.getpid()}.{time.time_ns() % 10**6}"  # a number of seconds that no other process sleeps
     code = f"import os, subprocess; subprocess.Popen(['sleep', '1{mark}'], start_new_session=True); print('up')"
-    with an_agent(walled, python(code), sockets) as agent:
+    with an_agent(box, python(code), sockets) as agent:
         agent.wait(PATIENCE)
     assert not named(mark)
 
 
-def test_an_agent_starts_wherever_its_folder_lies(walled, sockets):
+def test_an_agent_starts_wherever_its_folder_lies(box, sockets):
     """Root's home is closed in an image too, so a folder that is mounted at its own path below it cannot be reached."""
     with tempfile.TemporaryDirectory(prefix="übung 1: ", dir=Path.home()) as name:
         folder = Path(name)
         folder.chmod(0o755)
         (folder / "agent.py").write_text("import os; print(open('agent.py').read() != '', os.getcwd())")
         program = Program(command=("python3", str(folder / "agent.py")), folder=folder)
-        with an_agent(walled, program, sockets) as agent:
+        with an_agent(box, program, sockets) as agent:
             agent.wait(PATIENCE)
             assert agent.output() == "True /submission\n"
 
 
 @pytest.mark.needs("root")
-def test_a_folder_that_the_agent_could_not_read_is_named_before_the_start(walled, sockets, tmp_path):
+def test_a_folder_that_the_agent_could_not_read_is_named_before_the_start(box, sockets, tmp_path):
     folder = tmp_path / "agent"
     folder.mkdir(mode=0o700)
     with pytest.raises(Refused, match="chmod"):
-        walled.place(python("pass", folder=folder), sockets, LIMITS)
+        box.place(python("pass", folder=folder), sockets, LIMITS)
 
 
 def test_only_docker_is_official():

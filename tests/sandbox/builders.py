@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.boxes.box import SOCKET_NAME
-from sandbox.boxes.memory_box import MemoryAgent, MemoryBox, MemoryWorld, Story, Tool, ToolError
 from sandbox.results.outcome import TaskRun
 from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs import run as runs
@@ -27,6 +26,8 @@ from sandbox.transcript import ToolCall
 from vault.task.document import Task
 from vault.task.variant import Free
 from verifiers.tree import DIRECTORY, FileTree, Node
+
+from .memory_box import MemoryAgent, MemoryBox, MemoryWorld, Story, Tool, ToolError
 
 AGENTS = Path(__file__).parents[2] / "examples" / "agents"
 ORACLE = runpy.run_path(str(AGENTS / "oracle" / "agent.py"), run_name="oracle")
@@ -187,7 +188,7 @@ def run_set(
 
 
 class Hands(ORACLE["Gateway"]):  # type: ignore[misc]
-    """The oracle's MCP client, driven by a function (`sandbox.boxes.memory_box.MemoryAgent`)."""
+    """The oracle's MCP client, driven by a function (`tests.sandbox.memory_box.MemoryAgent`)."""
 
     def __init__(self, agent: MemoryAgent) -> None:
         super().__init__("http://127.0.0.1:8700")

@@ -1,12 +1,11 @@
 """Tests of the servers' backends: started before their server, on demand, and stopped with time to write."""
 
 import json
-import sys
 
 import pytest
 
 from sandbox.boxes.box import ResourceLimits
-from sandbox.boxes.fake_box import FakeBox
+from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.kinds.common.state_kind import Backend
 from sandbox.world import frames
 from verifiers.tree import DIRECTORY, FileTree
@@ -15,7 +14,9 @@ from ..frozen import content
 from ..patience import PATIENCE, until
 from .builders import a_server
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.box]
+
+BOX = BwrapBox()
 
 KEEPER = """
 import pathlib, signal, sys, time
@@ -37,9 +38,9 @@ def world():
     made = []
 
     def make(keeper, **more):
-        python = (sys.executable, "-I", "-S", "-c")
+        python = ("/usr/bin/env", "python3", "-I", "-S", "-c")
         server = a_server("kept", *python, SERVER, root="kept", backend=Backend((*python, keeper)), **more)
-        made.append(FakeBox().world([server], FileTree({"kept": DIRECTORY}), ResourceLimits()))
+        made.append(BOX.world([server], FileTree({"kept": DIRECTORY}), ResourceLimits()))
         return made[-1]
 
     yield make

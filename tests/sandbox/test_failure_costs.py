@@ -22,7 +22,6 @@ from sandbox import runner_identity as runners
 from sandbox.boxes.box import Box, ExitFacts, ResourceLimits
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import DockerBox
-from sandbox.boxes.memory_box import MemoryBox
 from sandbox.errors import Lost, Malformed
 from sandbox.gateway import FORK_SERVER
 from sandbox.results import failure
@@ -37,6 +36,7 @@ from verifiers.language.verdict import Verdict
 from ..patience import PATIENCE, until
 from ..sampling import sample
 from .builders import Hands, a_task, an_agent, an_sqlite_task, in_memory, run, run_set
+from .memory_box import MemoryBox
 
 SQLITE, _ = an_sqlite_task()
 CUT_OFF = ExitFacts(running=False, relay_died=True)

@@ -32,7 +32,7 @@ from sandbox.runs.run import run_task
 from verifiers.language.verdict import Verdict
 
 from ..patience import PATIENCE, until
-from .builders import a_written_task, an_agent, listening, run_set, unpack
+from .builders import a_written_task, an_agent, run_set, unpack
 from .processes import named
 
 pytestmark = pytest.mark.engine
@@ -128,12 +128,6 @@ def small():
     """Start an engine with one small image, and little space."""
     with an_engine("48m", RELAY_IMAGE) as engine:
         yield engine
-
-
-@pytest.fixture
-def sockets(tmp_path):
-    with listening(tmp_path / "sockets") as folder:
-        yield folder
 
 
 def a_box(engine, monkeypatch, image=WORLD_IMAGE):

@@ -60,7 +60,7 @@ class Planner(Protocol):
 
 
 def resolved(node: Any, scope: Scope) -> Any:
-    """Give an expression with its columns found."""
+    """Return an expression with its columns found."""
     if isinstance(node, Column):
         return scope.find(node)
     return rebuilt(node, lambda part: resolved(part, scope))
@@ -336,13 +336,9 @@ class Compiler:
                 return None
             parts = [text_of(value) for value in values if value is not None]
             self.budget.step(1 + sum(map(len, parts)) // A_STEP)
-            return _long_enough(separator.join(parts))
+            return joined(separator.join(parts), "")  # which caps its length
 
         return Compiled("text", concatenated, cost)
-
-
-def _long_enough(text: str) -> str:
-    return joined(text, "")
 
 
 def _slot(depth: int, index: int) -> Run:

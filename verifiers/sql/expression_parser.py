@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from decimal import Decimal
 
 from verifiers.sql.errors import NotSupported
-from verifiers.sql.names import AGGREGATES, CLOCKS, RESERVED, SCALAR_FUNCTIONS, TYPES, WINDOW_FUNCTIONS
+from verifiers.sql.functions import SCALAR_FUNCTIONS
+from verifiers.sql.names import AGGREGATES, CLOCKS, RESERVED, TYPES, WINDOW_FUNCTIONS
 from verifiers.sql.syntax import (
     Binary,
     Call,
@@ -50,7 +51,7 @@ class ExpressionParser:
         return self.tokens[self.place]
 
     def ahead(self, number: int) -> list[Token]:
-        """Give the tokens after the next one."""
+        """Return the tokens after the next one."""
         return self.tokens[self.place + 1 : self.place + 1 + number]
 
     def next(self) -> Token:
@@ -78,11 +79,11 @@ class ExpressionParser:
             raise self.unexpected(text.upper())
 
     def unexpected(self, wanted: str) -> NotSupported:
-        """Give the error for the next token."""
+        """Return the error for the next token."""
         return self.refused(f"the query has something else where {wanted} is expected")
 
     def refused(self, message: str) -> NotSupported:
-        """Give the error about what is here."""
+        """Return the error about what is here."""
         return NotSupported(message, self.here.place)
 
     @contextmanager

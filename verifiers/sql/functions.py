@@ -23,7 +23,7 @@ A_CAPITAL = 2  # letters of which some become capitals, for a step
 
 
 def function(name: str, types: Sequence[str], budget: ReadingBudget) -> Made:
-    """Give the type and the implementation of a function for arguments of these types.
+    """Return the type and the implementation of a function for arguments of these types.
 
     Raises:
         QueryFailed: there is none.
@@ -163,10 +163,6 @@ def _part(text: str, separator: str, number: int) -> str:
     return parts[place] if -len(parts) <= place < len(parts) else ""
 
 
-def _left(text: str, count: int) -> str:
-    return text[:count]
-
-
 def _right(text: str, count: int) -> str:
     return text[max(0, len(text) - count) :] if count >= 0 else text[-count:]
 
@@ -181,7 +177,7 @@ _TEXTS: dict[str, tuple[tuple[int, ...], str, Callable[..., Any]]] = {
     "ltrim": ((1, 2), "text", lambda text, letters=" ": text.lstrip(letters) if letters else text),
     "rtrim": ((1, 2), "text", lambda text, letters=" ": text.rstrip(letters) if letters else text),
     "initcap": ((1,), "text", _capitals),
-    "left": ((2,), "text", _left),
+    "left": ((2,), "text", lambda text, count: text[:count]),
     "right": ((2,), "text", _right),
     "length": ((1,), "int4", len),
     "char_length": ((1,), "int4", len),
@@ -223,7 +219,7 @@ _SECONDS_OF: dict[str, Callable[[int], int]] = {
 
 
 def _interval_field(result: str) -> Made:
-    """Give the fields of the difference of two times, whose parts have the sign of the whole."""
+    """Return the fields of the difference of two times, whose parts have the sign of the whole."""
     exact, number = converter("numeric", result), converter("int4", result)
 
     def extract(name: str, value: timedelta) -> Value:
@@ -338,3 +334,8 @@ _TIMES: dict[str, Callable[[Sequence[str]], Made]] = {
     "to_char": _formatted,
     "to_date": _read_date,
 }
+
+SCALAR_FUNCTIONS = frozenset(
+    {*_NUMERIC, *_TEXTS, *_TIMES, "coalesce", "concat", "concat_ws", "greatest", "least", "nullif"}
+)
+"""Every function that a query may call; the six that take null are in `verifiers.sql.compiler`."""

@@ -1,4 +1,4 @@
-"""Names that a query may use: types, functions, aggregates, window functions, and words that name nothing."""
+"""Names that a query may use: types, aggregates, window functions, and words that name nothing."""
 
 from __future__ import annotations
 
@@ -28,47 +28,6 @@ TYPES = {
 }
 AGGREGATES = frozenset({"count", "sum", "avg", "min", "max", "bool_and", "bool_or", "every", "string_agg"})
 WINDOW_FUNCTIONS = frozenset({"row_number", "rank", "dense_rank", "lag", "lead", "first_value", "last_value"})
-SCALAR_FUNCTIONS = frozenset(
-    {
-        "abs",
-        "btrim",
-        "ceil",
-        "ceiling",
-        "coalesce",
-        "concat",
-        "concat_ws",
-        "date_part",
-        "date_trunc",
-        "extract",
-        "floor",
-        "greatest",
-        "initcap",
-        "least",
-        "left",
-        "length",
-        "char_length",
-        "lower",
-        "ltrim",
-        "mod",
-        "nullif",
-        "position",
-        "replace",
-        "right",
-        "round",
-        "rtrim",
-        "sign",
-        "split_part",
-        "starts_with",
-        "strpos",
-        "substr",
-        "substring",
-        "to_char",
-        "to_date",
-        "trim",
-        "trunc",
-        "upper",
-    }
-)
 CLOCKS = frozenset(
     {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "now", "random", "age"}
 )

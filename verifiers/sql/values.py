@@ -27,7 +27,7 @@ EXACT = Context(prec=MAX_DIGITS, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact, I
 
 
 def type_of(base: str) -> str:
-    """Give the type of a column from the catalogue's name of its base type."""
+    """Return the type of a column from the catalogue's name of its base type."""
     return _BASES.get(base, base)
 
 
@@ -74,7 +74,7 @@ def moment(text: str, type_: str) -> datetime:
 
 
 def common(types: Sequence[str]) -> str:
-    """Give the type that values of these types have together (PostgreSQL's manual, 10.5).
+    """Return the type that values of these types have together (PostgreSQL's manual, 10.5).
 
     Raises:
         QueryFailed: they have none.
@@ -94,7 +94,7 @@ def common(types: Sequence[str]) -> str:
 
 
 def converter(source: str, target: str, modifiers: Sequence[int] = ()) -> Callable[[Value], Value]:
-    """Give the function that converts a value that is not null.
+    """Return the function that converts a value that is not null.
 
     Raises:
         QueryFailed: this conversion is none that is evaluated here.
@@ -121,7 +121,7 @@ def _within(number: Decimal, limit: Decimal) -> Decimal:
 
 
 def in_range(number: int, type_: str) -> int:
-    """Give an integer that its type holds.
+    """Return an integer that its type holds.
 
     Raises:
         QueryFailed: it does not.
@@ -143,7 +143,7 @@ _LOSSY = Context(prec=MAX_DIGITS, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[InvalidOp
 
 
 def text_of(value: Value) -> str:
-    """Give a value's text as PostgreSQL prints it."""
+    """Return a value's text as PostgreSQL prints it."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -190,10 +190,6 @@ def _to_float(value: Value) -> float:
         raise QueryFailed("a number is too large for a double") from None
 
 
-def _integer(type_: str) -> Callable[[Value], int]:
-    return lambda value: in_range(int(value), type_)
-
-
 def _from_numeric(type_: str) -> Callable[[Value], int]:
     return lambda value: in_range(int(rounded(value, 0)), type_)
 
@@ -204,7 +200,7 @@ def _from_float(type_: str) -> Callable[[Value], int]:
 
 _CONVERSIONS: dict[tuple[str, str], Callable[[Value], Value]] = {
     ("int4", "int8"): lambda value: value,
-    ("int8", "int4"): _integer("int4"),
+    ("int8", "int4"): lambda value: in_range(value, "int4"),
     ("numeric", "int4"): _from_numeric("int4"),
     ("numeric", "int8"): _from_numeric("int8"),
     ("float8", "int4"): _from_float("int4"),

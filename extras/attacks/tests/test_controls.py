@@ -21,13 +21,13 @@ from sandbox.attacks.harness.catalogue import APART, ROWS, Without
 from sandbox.attacks.probes import raw_system_calls
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import DockerBox
-from sandbox.boxes.fake_box import FakeBox
 from sandbox.errors import Unavailable
 from sandbox.isolation.filters import filter_of
 from sandbox.isolation.seccomp import AUDIT_ARCH, MACHINES
 from sandbox.isolation.system_calls import NUMBERS
 from tests.sampling import sample
 from tests.sandbox.isolation.test_seccomp import decide
+from tests.sandbox.memory_box import MemoryBox
 
 TOGETHER = [name for name, row in ROWS.items() if not row.apart]
 CONTROLLED = {name: row for name, row in ROWS.items() if not row.apart and isinstance(row.positive, Without)}
@@ -98,7 +98,7 @@ def opened(text):
 
 
 def differ(one, other):
-    """Give the system call numbers on which two filters decide differently."""
+    """Return the system call numbers on which two filters decide differently."""
     arch = AUDIT_ARCH[platform.machine()]
     return {number for number in range(1024) if decide(one, number, arch=arch) != decide(other, number, arch=arch)}
 
@@ -121,12 +121,12 @@ def test_the_other_errno_is_all_that_differs():
 
 @pytest.mark.needs("root")
 def test_a_box_without_a_lowered_twin_has_no_controls_inside():
-    assert positive_controls.controls(FakeBox(), ["tcp", "bpf"]) == {}
+    assert positive_controls.controls(MemoryBox({}), ["tcp", "bpf"]) == {}
 
 
 def test_nothing_is_asked_of_a_machine_where_nothing_is_wanted(monkeypatch):
     monkeypatch.setattr(network_link, "require", lambda: pytest.fail("it was"))
-    assert positive_controls.controls(FakeBox(), ["x32-call"]) == {}
+    assert positive_controls.controls(MemoryBox({}), ["x32-call"]) == {}
 
 
 def test_controls_need_root_and_their_programs(monkeypatch):
@@ -141,7 +141,7 @@ def test_controls_need_root_and_their_programs(monkeypatch):
 
 @contextlib.contextmanager
 def wired():
-    """Give a process in a network namespace of its own, with a wire to it."""
+    """Return a process in a network namespace of its own, with a wire to it."""
     words = ["unshare", "--net", "sh", "-c", "ip link set lo up; echo there; exec sleep 600"]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
         try:

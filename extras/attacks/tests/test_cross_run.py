@@ -11,9 +11,9 @@ from sandbox.attacks.harness.probing import answering
 from sandbox.boxes.box import Program, ResourceLimits
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import DockerBox
-from sandbox.boxes.fake_box import FakeBox
 from sandbox.errors import Lost
 from tests.patience import PATIENCE
+from tests.sandbox.memory_box import MemoryBox
 
 BOXES = [
     pytest.param(BwrapBox, marks=pytest.mark.box),
@@ -39,7 +39,7 @@ def test_if_both_read_one_copy_a_message_arrives(box):
 
 def test_a_box_without_classes_proves_nothing():
     with pytest.raises(Lost, match="keeps no classes"):
-        list(cross_run.run(FakeBox(), [NAME]))
+        list(cross_run.run(MemoryBox({}), [NAME]))
 
 
 def test_the_delivered_amount_is_bounded_from_above():

@@ -3,7 +3,7 @@
 import pytest
 
 from quarterturn_attacks import hostile_states
-from sandbox.boxes.memory_box import MemoryBox
+from tests.sandbox.memory_box import MemoryBox
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from quarterturn_attacks.reference import GROUPS, page
 from quarterturn_attacks.suite import attack, attempts
 from sandbox.attacks import Attempt, Spec
 from sandbox.attacks.harness.attempt import catalogue
-from sandbox.boxes.fake_box import FakeBox
+from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.errors import Lost
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "attacks.md"
@@ -77,8 +77,8 @@ def test_every_result_is_reported_as_it_ends_with_its_control_where_there_is_one
 def test_attempts_that_were_not_made_are_named(parts):
     one, _ = parts
     del one.ends["flood"]
-    with pytest.raises(Lost, match="attack on the fake box stopped before flood"):
-        attack(FakeBox())
+    with pytest.raises(Lost, match="attack on the bwrap box stopped before flood"):
+        attack(BwrapBox())
 
 
 def test_a_part_that_was_lost_ends_the_suite_after_the_others_were_made(parts):

@@ -6,9 +6,10 @@ import itertools
 import os
 import stat
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-from sandbox.attacks.probes.outcomes import Ending, attempt, blocked, escaped, setting
+from sandbox.attacks.probes.outcomes import ATTEMPTS, Ending, attempt, blocked, escaped, setting
 
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 DEVICES = {"console", "full", "null", "ptmx", "random", "tty", "urandom", "zero"}
@@ -33,61 +34,6 @@ def writes(path: str | Path, flags: int = os.O_WRONLY) -> Ending:
     return escaped(f"{path} can be written")
 
 
-@attempt("write-root")
-def _write_root() -> Ending:
-    return writes("/quarterturn-probe", CREATE)
-
-
-@attempt("write-usr")
-def _write_usr() -> Ending:
-    return writes("/usr/share/quarterturn-probe", CREATE)
-
-
-@attempt("write-shm")
-def _write_shm() -> Ending:
-    return writes("/dev/shm/quarterturn-probe", CREATE)  # noqa: S108 - the attempt
-
-
-@attempt("write-hosts")
-def _write_hosts() -> Ending:
-    return writes("/etc/hosts")
-
-
-@attempt("write-resolver")
-def _write_resolver() -> Ending:
-    return writes("/etc/resolv.conf")
-
-
-@attempt("write-itself")
-def _write_itself() -> Ending:
-    return writes(__file__)
-
-
-@attempt("add-to-itself")
-def _add_to_itself() -> Ending:
-    return writes(HERE / "quarterturn-probe", CREATE)
-
-
-@attempt("core-pattern")
-def _core_pattern() -> Ending:
-    return writes(setting("CORE_PATTERN", "/proc/sys/kernel/core_pattern"))
-
-
-@attempt("sysrq")
-def _sysrq() -> Ending:
-    return writes(setting("SYSRQ", "/proc/sysrq-trigger"))
-
-
-@attempt("proc-sys")
-def _proc_sys() -> Ending:
-    return _none_can_be_written(setting("PROC_SYS", "/proc/sys"))
-
-
-@attempt("sys-tree")
-def _sys_tree() -> Ending:
-    return _none_can_be_written(setting("SYS", "/sys"))
-
-
 @attempt("control-groups")
 def _control_groups() -> Ending:
     """Look for `release_agent`, or for a group that could be left."""
@@ -103,6 +49,21 @@ def _none_can_be_written(*roots: str) -> Ending:
         if os.access(path, os.W_OK):
             return escaped(f"{path} can be written")
     return blocked(f"none of {seen} files")
+
+
+ATTEMPTS |= {
+    "write-root": partial(writes, "/quarterturn-probe", CREATE),
+    "write-usr": partial(writes, "/usr/share/quarterturn-probe", CREATE),
+    "write-shm": partial(writes, "/dev/shm/quarterturn-probe", CREATE),  # noqa: S108 - the attempt
+    "write-hosts": partial(writes, "/etc/hosts"),
+    "write-resolver": partial(writes, "/etc/resolv.conf"),
+    "write-itself": partial(writes, __file__),
+    "add-to-itself": partial(writes, HERE / "quarterturn-probe", CREATE),
+    "core-pattern": lambda: writes(setting("CORE_PATTERN", "/proc/sys/kernel/core_pattern")),
+    "sysrq": lambda: writes(setting("SYSRQ", "/proc/sysrq-trigger")),
+    "proc-sys": lambda: _none_can_be_written(setting("PROC_SYS", "/proc/sys")),
+    "sys-tree": lambda: _none_can_be_written(setting("SYS", "/sys")),
+}
 
 
 @attempt("machine-state")
@@ -226,7 +187,7 @@ def _writable_mounts() -> Ending:
 
 
 def _mounts() -> list[tuple[str, str, str]]:
-    """Give each mount: its point, its kind, and the options of its file system."""
+    """Return each mount: its point, its kind, and the options of its file system."""
     mounts = []
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         left, _, right = line.partition(" - ")

@@ -11,10 +11,11 @@ import fcntl
 import os
 import socket
 import struct
+from functools import partial
 from pathlib import Path
 
 from sandbox.attacks.probes.network_exits import PATIENCE, interfaces, reaches, routed, routes, sends
-from sandbox.attacks.probes.outcomes import REFUSED, Ending, attempt, blocked, escaped, setting
+from sandbox.attacks.probes.outcomes import ATTEMPTS, REFUSED, Ending, attempt, blocked, escaped, setting
 
 RESOLVERS = ("127.0.0.1", "127.0.0.11", "127.0.0.53")  # ours, an engine's, systemd's
 QUERY = bytes.fromhex("abcd01000001000000000000") + b"\x06canary\x07example\x00" + bytes.fromhex("00010001")
@@ -25,65 +26,11 @@ UNKNOWN = (errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT, errno.ESOCKTNOSUPPORT, err
 ICMP_ECHO, ICMPV6_ECHO = bytes.fromhex("0800f7ff00000000"), bytes.fromhex("8000000000000000")
 
 
-@attempt("egress-canary")
-@sends
-def _egress_canary() -> Ending:
-    return reaches(socket.AF_INET, socket.SOCK_STREAM, ("192.0.2.1", 80))
-
-
-@attempt("tcp")
-@sends
-def _tcp() -> Ending:
-    return reaches(socket.AF_INET, socket.SOCK_STREAM, ("198.51.100.9", 443))
-
-
-@attempt("tcp-fast-open")
-@sends
-def _tcp_fast_open() -> Ending:
-    return reaches(socket.AF_INET, socket.SOCK_STREAM, ("198.51.100.9", 443), fast=True)
-
-
-@attempt("udp")
-@sends
-def _udp() -> Ending:
-    return reaches(socket.AF_INET, socket.SOCK_DGRAM, ("203.0.113.5", 53))
-
-
-@attempt("tcp-ipv6")
-@sends
-def _tcp_ipv6() -> Ending:
-    return reaches(socket.AF_INET6, socket.SOCK_STREAM, ("2001:db8::1", 443))
-
-
-@attempt("udp-ipv6")
-@sends
-def _udp_ipv6() -> Ending:
-    return reaches(socket.AF_INET6, socket.SOCK_DGRAM, ("2001:db8::1", 53))
-
-
 @attempt("multicast")
 @sends
 def _multicast() -> Ending:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         return _sent(sock, b"x", ("233.252.0.1", 9))
-
-
-@attempt("icmp")
-@sends
-def _icmp() -> Ending:
-    return _ping(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP, ICMP_ECHO, "192.0.2.1")
-
-
-@attempt("icmp-ipv6")
-@sends
-def _icmp_ipv6() -> Ending:
-    return _ping(socket.AF_INET6, socket.SOCK_DGRAM, socket.IPPROTO_ICMPV6, ICMPV6_ECHO, "2001:db8::1")
-
-
-@attempt("icmp-raw")
-@sends
-def _icmp_raw() -> Ending:
-    return _ping(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP, ICMP_ECHO, "192.0.2.1")
 
 
 def _ping(family: int, kind: int, protocol: int, packet: bytes, address: str) -> Ending:
@@ -111,24 +58,6 @@ def _dns() -> Ending:
         return blocked(error)
 
 
-@attempt("dns-outside")
-@sends
-def _dns_outside() -> Ending:
-    return _asks(socket.SOCK_DGRAM, ("192.0.2.53",))
-
-
-@attempt("dns-embedded")
-@sends
-def _dns_embedded() -> Ending:
-    return _asks(socket.SOCK_DGRAM, RESOLVERS)
-
-
-@attempt("dns-tcp")
-@sends
-def _dns_tcp() -> Ending:
-    return _asks(socket.SOCK_STREAM, RESOLVERS)
-
-
 def _asks(kind: int, resolvers: tuple[str, ...]) -> Ending:
     last: object = ""
     for resolver in resolvers:
@@ -143,6 +72,27 @@ def _asks(kind: int, resolvers: tuple[str, ...]) -> Ending:
             except OSError as error:
                 last = error.strerror
     return blocked(last)
+
+
+ATTEMPTS |= {
+    name: sends(made)
+    for name, made in {
+        "egress-canary": partial(reaches, socket.AF_INET, socket.SOCK_STREAM, ("192.0.2.1", 80)),
+        "tcp": partial(reaches, socket.AF_INET, socket.SOCK_STREAM, ("198.51.100.9", 443)),
+        "tcp-fast-open": partial(reaches, socket.AF_INET, socket.SOCK_STREAM, ("198.51.100.9", 443), fast=True),
+        "udp": partial(reaches, socket.AF_INET, socket.SOCK_DGRAM, ("203.0.113.5", 53)),
+        "tcp-ipv6": partial(reaches, socket.AF_INET6, socket.SOCK_STREAM, ("2001:db8::1", 443)),
+        "udp-ipv6": partial(reaches, socket.AF_INET6, socket.SOCK_DGRAM, ("2001:db8::1", 53)),
+        "icmp": partial(_ping, socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP, ICMP_ECHO, "192.0.2.1"),
+        "icmp-ipv6": partial(
+            _ping, socket.AF_INET6, socket.SOCK_DGRAM, socket.IPPROTO_ICMPV6, ICMPV6_ECHO, "2001:db8::1"
+        ),
+        "icmp-raw": partial(_ping, socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP, ICMP_ECHO, "192.0.2.1"),
+        "dns-outside": partial(_asks, socket.SOCK_DGRAM, ("192.0.2.53",)),
+        "dns-embedded": partial(_asks, socket.SOCK_DGRAM, RESOLVERS),
+        "dns-tcp": partial(_asks, socket.SOCK_STREAM, RESOLVERS),
+    }.items()
+}
 
 
 @attempt("resolver-config")
@@ -262,29 +212,13 @@ def opens(family: int, kind: int, protocol: int = 0) -> Ending:
     return escaped("the socket was created")
 
 
-@attempt("raw-socket")
-def _raw_socket() -> Ending:
-    return opens(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
-
-
-@attempt("af-packet")
-def _af_packet() -> Ending:
-    return opens(AF_PACKET, socket.SOCK_RAW)
-
-
-@attempt("af-vsock")
-def _af_vsock() -> Ending:
-    return opens(AF_VSOCK, socket.SOCK_STREAM)
-
-
-@attempt("af-netlink")
-def _af_netlink() -> Ending:
-    return opens(AF_NETLINK, socket.SOCK_RAW)
-
-
-@attempt("af-alg")
-def _af_alg() -> Ending:
-    return opens(AF_ALG, socket.SOCK_SEQPACKET)
+ATTEMPTS |= {
+    "raw-socket": partial(opens, socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP),
+    "af-packet": partial(opens, AF_PACKET, socket.SOCK_RAW),
+    "af-vsock": partial(opens, AF_VSOCK, socket.SOCK_STREAM),
+    "af-netlink": partial(opens, AF_NETLINK, socket.SOCK_RAW),
+    "af-alg": partial(opens, AF_ALG, socket.SOCK_SEQPACKET),
+}
 
 
 @attempt("socket-families")

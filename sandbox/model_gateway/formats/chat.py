@@ -71,25 +71,10 @@ _MESSAGE = Tagged(
         "tool": Object({"content": needed(ByKind(TEXT, ListOf(_SAID))), "tool_call_id": needed(NAME)}),
     },
 )
-_TOOL = Tagged(
-    "type",
-    {
-        "function": Object(
-            {
-                "function": needed(
-                    Object(
-                        {
-                            "name": needed(NAME),
-                            "description": passed(TEXT),
-                            "parameters": passed(JSON),
-                            "strict": passed(FLAG),
-                        }
-                    )
-                )
-            }
-        )
-    },
+FUNCTION = Object(
+    {"name": needed(NAME), "description": passed(TEXT), "parameters": passed(JSON), "strict": passed(FLAG)}
 )
+_TOOL = Tagged("type", {"function": Object({"function": needed(FUNCTION)})})
 _CHOICE = Tagged("type", {"function": Object({"function": needed(Object({"name": needed(NAME)}))})})
 _FORMAT = Tagged(
     "type",
@@ -219,12 +204,12 @@ class Chat(Wire):
         return rebuilt | ({"stream_options": {"include_usage": True}} if wants_usage else {})
 
     def terms(self, request: Document, grant: Grant) -> Document:
-        """Give the fields that are ours."""
+        """Return the fields that are ours."""
         streamed = {"stream_options": {"include_usage": True}} if request.get("stream") else {}
         return {"store": False, "prompt_cache_key": grant.cache_key} | streamed
 
     def identity(self, model: str, number: int) -> Document:
-        """Give what stands for the upstream's own."""
+        """Return what stands for the upstream's own."""
         return {"id": f"chatcmpl-{number}", "created": 0, "model": model}
 
     def event(self, document: Document, model: str, number: int) -> tuple[str, Document] | None:
@@ -238,7 +223,7 @@ class Chat(Wire):
         return Usage(count(usage, "prompt_tokens"), count(usage, "completion_tokens"))
 
     def pieces(self, document: Document) -> list[Piece]:
-        """Give what a rebuilt answer or chunk says."""
+        """Return what a rebuilt answer or chunk says."""
         pieces: list[Piece] = []
         for choice in document.get("choices") or ():
             message = choice.get("message") or choice.get("delta") or {}
@@ -265,15 +250,15 @@ class Chat(Wire):
         return bool(document.get("error"))
 
     def error(self, status: int, sentence: str) -> Document:
-        """Give an error as OpenAI's."""
+        """Return an error as OpenAI's."""
         return openai_error(status, sentence)
 
     def probe(self, model: str) -> Document:
-        """Give a harmless request of our own."""
+        """Return a harmless request of our own."""
         return {"model": model, "messages": [{"role": "user", "content": "Say OK."}], "max_completion_tokens": 16}
 
 
 def openai_error(status: int, sentence: str) -> Document:
-    """Give an error as both of OpenAI's formats have it."""
+    """Return an error as both of OpenAI's formats have it."""
     kind = "server_error" if status >= 500 else "invalid_request_error"  # noqa: PLR2004 - HTTP
     return {"error": {"message": sentence, "type": kind, "param": None, "code": None}}

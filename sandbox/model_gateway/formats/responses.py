@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.model_gateway.formats.chat import openai_error
+from sandbox.model_gateway.formats.chat import FUNCTION, openai_error
 from sandbox.model_gateway.formats.reasons import ELSEWHERE, IDENTITY, OUTPUT, PROVIDER, STORED, TIER
 from sandbox.model_gateway.formats.shape import (
     FLAG,
@@ -79,19 +79,7 @@ _INPUT = Tagged(
     },
     default="message",
 )
-_TOOL = Tagged(
-    "type",
-    {
-        "function": Object(
-            {
-                "name": needed(NAME),
-                "description": passed(TEXT),
-                "parameters": passed(JSON),
-                "strict": passed(FLAG),
-            }
-        )
-    },
-)
+_TOOL = Tagged("type", {"function": FUNCTION})
 _CHOICE = Tagged("type", {"function": Object({"name": needed(NAME)})})
 _FORMAT = Tagged(
     "type",
@@ -255,12 +243,12 @@ class Responses(Wire):
     }
 
     def terms(self, request: Document, grant: Grant) -> Document:
-        """Give the fields that are ours."""
+        """Return the fields that are ours."""
         del request
         return {"store": False, "prompt_cache_key": grant.cache_key}
 
     def identity(self, model: str, number: int) -> Document:
-        """Give what stands for the upstream's own."""
+        """Return what stands for the upstream's own."""
         return {"id": f"resp_{number}", "created_at": 0, "model": model}
 
     def event(self, document: Document, model: str, number: int) -> tuple[str, Document] | None:
@@ -277,7 +265,7 @@ class Responses(Wire):
         return Usage(count(usage, "input_tokens"), count(usage, "output_tokens"))
 
     def pieces(self, document: Document) -> list[Piece]:
-        """Give what a rebuilt answer or event says; of an event, what it adds to those before it."""
+        """Return what a rebuilt answer or event says; of an event, what it adds to those before it."""
         kind = document.get("type")
         if kind is None:
             return [piece for item in document.get("output") or () for piece in _pieces(item)]
@@ -296,17 +284,17 @@ class Responses(Wire):
         return document.get("type") in ("error", "response.failed") or document.get("status") == "failed"
 
     def error(self, status: int, sentence: str) -> Document:
-        """Give an error as OpenAI's."""
+        """Return an error as OpenAI's."""
         return openai_error(status, sentence)
 
     def broken(self, status: int, sentence: str) -> tuple[Document, str | None]:
-        """Give the event that ends a stream which failed, in both forms that clients look for."""
+        """Return the event that ends a stream which failed, in both forms that clients look for."""
         error_document = openai_error(status, sentence)
         plain = {"code": error_document["error"]["type"], "message": sentence, "param": None, "sequence_number": 0}
         return {"type": "error"} | plain | error_document, "error"
 
     def probe(self, model: str) -> Document:
-        """Give a harmless request of our own."""
+        """Return a harmless request of our own."""
         return {"model": model, "input": "Say OK.", "max_output_tokens": 16, "store": False}
 
 

@@ -17,12 +17,12 @@ from quarterturn.home.paths import HomePaths
 from quarterturn.settings import BenchmarkSettings, DatabaseSettings, Settings
 from rotation.month.sets import MCPBENCH
 from sandbox.boxes.box import ResourceLimits
-from sandbox.boxes.memory_box import MemoryBox
 from sandbox.servers.registry import SERVERS
 from vault.errors import Locked
 from verifiers.tree import DIRECTORY, FileTree
 
 from ...patience import PATIENCE
+from ...sandbox.memory_box import MemoryBox
 
 pytestmark = pytest.mark.slow
 

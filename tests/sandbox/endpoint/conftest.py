@@ -6,12 +6,11 @@ import json
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,12 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey, generate_private_key
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 
 from sandbox.boxes.box import SOCKET_NAME
 from sandbox.endpoint.address import Exceptions
 from sandbox.endpoint.signature import Sender
+
+from ...certificates import for_a_day
 
 NAME, ADDRESS = "agent.example.org", "203.0.113.10"
 Behaviour = Callable[[BaseHTTPRequestHandler, bytes], None]
@@ -40,7 +40,7 @@ class Authority:
     key: EllipticCurvePrivateKey = field(default_factory=lambda: generate_private_key(SECP256R1()))
 
     def __post_init__(self) -> None:
-        self.certificate = self._sign(self.name, self.key, [], ca=True)
+        self.certificate = self._sign(self.name, self.key)
         self.pem.write_bytes(self.certificate.public_bytes(Encoding.PEM))
 
     @property
@@ -56,34 +56,13 @@ class Authority:
         key = generate_private_key(SECP256R1())
         chain = self.folder / f"{self.name}-{names[0].replace(':', '-')}.pem"
         private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        chain.write_bytes(private + self._sign(names[0], key, names, ca=False).public_bytes(Encoding.PEM))
+        chain.write_bytes(private + self._sign(names[0], key, names).public_bytes(Encoding.PEM))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(chain)
         return context
 
-    def _sign(self, subject: str, key: EllipticCurvePrivateKey, names: Any, *, ca: bool) -> x509.Certificate:
-        now = datetime.now(UTC)
-        issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, self.name)])
-        builder = (
-            x509.CertificateBuilder()
-            .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject)]))
-            .issuer_name(issuer)
-            .public_key(key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(hours=1))
-            .not_valid_after(now + timedelta(hours=1))
-            .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
-        )
-        if names:
-            builder = builder.add_extension(x509.SubjectAlternativeName([_general(name) for name in names]), False)
-        return builder.sign(self.key, hashes.SHA256())
-
-
-def _general(name: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ip_address(name))
-    except ValueError:
-        return x509.DNSName(name)
+    def _sign(self, subject: str, key: EllipticCurvePrivateKey, names: Sequence[str] = ()) -> x509.Certificate:
+        return for_a_day(subject, self.name, key.public_key(), names).sign(self.key, hashes.SHA256())
 
 
 @dataclass

@@ -14,7 +14,6 @@ from grammars.draw.sample import sample
 from grammars.draw.variants import base
 from sandbox.boxes.box import ResourceLimits
 from sandbox.boxes.bwrap.box import BwrapBox
-from sandbox.boxes.memory_box import MemoryBox
 from sandbox.errors import Lost
 from sandbox.runs.kept_worlds import MOST_IDLE, KeptWorlds
 from sandbox.runs.prover import BoxProver
@@ -26,6 +25,7 @@ from ...frozen import content
 from ...patience import PATIENCE
 from ...sampling import sample as drawn
 from ...shipped import shipped
+from ..memory_box import MemoryBox
 
 FILES = SERVERS["filesystem"]
 STATELESS = [name for name, server in SERVERS.items() if server.stateless]

@@ -9,10 +9,10 @@ import pytest
 
 from rotation.generation import shipped_dev_sets
 from rotation.month.sets import MCPBENCH, SETS
-from sandbox.boxes.memory_box import ToolError
 from verifiers.tree import Node
 
 from ..builders import AGENTS, Hands, in_memory, run_set
+from ..memory_box import ToolError
 
 LADDER = AGENTS / "ladder"
 RUNGS = range(6)

@@ -340,11 +340,6 @@ def _remainder(value: Operand, by: Operand) -> Any:
     return float(_exact(value) % _exact(by))
 
 
-def _in_capitals(letter: str) -> str:
-    """Return a letter as a capital; a few have several, and spreadsheets differ."""
-    return capital if len(capital := letter.upper()) == 1 else raise_unknown()
-
-
 def _counts(value: Operand) -> int:
     """Count the numbers in an area; a single value counts where it stands for one."""
     if isinstance(value, list):

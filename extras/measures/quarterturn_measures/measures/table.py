@@ -51,9 +51,9 @@ class Definition:
     name: str
     title: str
     definition: str
-    better: Direction
-    counts: str
     source: str
+    better: Direction = field(default="higher", kw_only=True)
+    counts: str = field(default="tasks", kw_only=True)
     span: str = field(default=SHARE, kw_only=True)
     clusters: str = field(default=CLUSTERED, kw_only=True)
     judged: bool = field(default=False, kw_only=True)
@@ -72,8 +72,6 @@ MEASURES = (
         "success_rate",
         "success",
         "tasks passed, of all tasks of the set",
-        "higher",
-        "tasks",
         OURS,
         axis("success_rate"),
         before_retirement=True,
@@ -82,47 +80,43 @@ MEASURES = (
         "efficiency",
         "calls used",
         "mean of tool calls / calls allowed over passed tasks",
-        "lower",
-        "passed tasks",
         OURS,
         axis("efficiency"),
+        better="lower",
+        counts="passed tasks",
         before_retirement=True,
     ),
     Measure(
         "hallucinated_tool_rate",
         "unlisted calls",
         "calls to tools that the task does not list, of all calls",
-        "lower",
-        "calls",
         OURS,
         axis("hallucinated_tool_rate"),
+        better="lower",
+        counts="calls",
         before_retirement=True,
     ),
     Measure(
         "recovery_rate",
         "recovery",
         "recovery tasks passed, of those in which the agent saw an error",
-        "higher",
-        "recovery tasks",
         OURS,
         axis("recovery_rate"),
+        counts="recovery tasks",
         before_retirement=True,
     ),
     Measure(
         "tool_call_success",
         "tool-call success",
         "calls that a server answered without an error, of those passed on to one; scheduled errors do not count",
-        "higher",
-        "calls",
         TOOLBENCH,
         tool_call_success,
+        counts="calls",
     ),
     Measure(
         "call_accuracy",
         "call accuracy (AST)",
         "calls of the best reference solution that were made with equal tool and arguments, mean over tasks",
-        "higher",
-        "tasks",
         TOOLBENCH,
         mean_of("call_accuracy"),
     ),
@@ -130,8 +124,6 @@ MEASURES = (
         "graph_accuracy",
         "call-graph accuracy (DAG)",
         "tasks whose calls end in the same leaves as a reference solution's graph",
-        "higher",
-        "tasks",
         TOOLBENCH,
         mean_of("graph_accuracy"),
     ),
@@ -139,8 +131,6 @@ MEASURES = (
         "node_f1",
         "call-graph nodes, F1",
         "F1 of the calls made against those of the best reference solution, mean over tasks",
-        "higher",
-        "tasks",
         TOOLBENCH,
         mean_of("node_f1"),
     ),
@@ -148,8 +138,6 @@ MEASURES = (
         "edge_f1",
         "call-graph edges, F1",
         "F1 of the values handed from call to call against those of the best reference solution, mean over tasks",
-        "higher",
-        "tasks",
         TOOLBENCH,
         mean_of("edge_f1"),
     ),
@@ -158,8 +146,6 @@ MEASURES = (
         "keywords in the answer",
         "words of a reference answer that the goal does not have, and that the answer or a reply to the user has, mean "
         "over tasks",
-        "higher",
-        "tasks",
         TOOLING,
         mean_of("keyword_coverage"),
     ),
@@ -168,19 +154,17 @@ MEASURES = (
         "citations that are there",
         "citations (path:line or path:line:symbol) in answers that stand in the task's initial state, of those that "
         "could be looked up",
-        "higher",
-        "citations",
         TOOLING,
         grounding,
+        counts="citations",
     ),
     Measure(
         "claims_reached",
         "claims reached",
         "tasks whose answers support enough of their claims, of tasks with claims",
-        "higher",
-        "tasks with claims",
         ATLAS,
         mean_of("claims_reached"),
+        counts="tasks with claims",
         judged=True,
     ),
     Measure(
@@ -188,10 +172,9 @@ MEASURES = (
         "claim coverage",
         "share of claims that the answer supports (a partially correct one counts 1/2, an unknown one 0), mean over "
         "tasks with claims, failed ones included",
-        "higher",
-        "tasks with claims",
         ATLAS,
         mean_of("claim_coverage"),
+        counts="tasks with claims",
         judged=True,
     ),
     *(
@@ -199,10 +182,9 @@ MEASURES = (
             f"claim_coverage_{name}",
             f"claim coverage, {title}",
             f"{title} of the claim coverage of tasks with claims, failed ones included",
-            "higher",
-            "tasks with claims",
             ATLAS,
             claim_coverage_quartile(quarter),
+            counts="tasks with claims",
             judged=True,
         )
         for quarter, name, title in (
@@ -216,8 +198,6 @@ MEASURES = (
         "fairness",
         ".10 keywords + .55 claims + .15 citations + .20 calls saved (1 - calls / calls allowed; 0 of a failed task), "
         "mean over tasks that have all four",
-        "higher",
-        "tasks",
         TOOLING,
         mean_of("fairness"),
         judged=True,
@@ -227,8 +207,6 @@ MEASURES = (
         "adoption",
         ".60 calls that succeeded of all that were made + .40 tools called of those that every solution needs, mean "
         "over tasks; 0 of a task without a call; never added to fairness",
-        "higher",
-        "tasks",
         TOOLING,
         mean_of("adoption"),
     ),
@@ -237,10 +215,9 @@ MEASURES = (
             f"{kind}_tokens",
             f"tokens for {title}",
             f"tokens that the model wrote {what}, of those whose reply is in the record, mean over tasks",
-            "neither",
-            "tasks",
             TOOLING,
             token_share(kind),
+            better="neither",
         )
         for kind, title, what in (
             ("reasoning", "reasoning", "as text or as reasoning"),
@@ -254,17 +231,15 @@ COMPARISONS = (
         "pass_at_k",
         "Pass@K",
         "the chance that at least one of K trials of a task passes, mean over tasks",
-        "higher",
-        "tasks",
         "M. Chen et al. (arXiv 2107.03374)",
     ),
     Definition(
         "trial_spread",
         "spread between trials",
         "sample standard deviation of the success rate between trials",
-        "lower",
-        "trials",
         "sample standard deviation",
+        better="lower",
+        counts="trials",
         span="0 to 0.71",
         clusters="",
     ),
@@ -273,8 +248,6 @@ COMPARISONS = (
         "pass rate at a threshold",
         "tasks whose coverage of claims reaches the threshold, of all; what an unknown claim leaves open is not "
         "passed, and counted apart",
-        "higher",
-        "tasks",
         ATLAS,
         judged=True,
     ),
@@ -282,9 +255,8 @@ COMPARISONS = (
         "kendall_tau_b",
         "rank agreement of thresholds",
         "Kendall's tau-b of the ranking at a threshold with that at 0.75",
-        "higher",
-        "submissions",
         "M. G. Kendall (Biometrika 33, 1945)",
+        counts="submissions",
         span=CORRELATION,
         clusters="",
         judged=True,
@@ -293,9 +265,8 @@ COMPARISONS = (
         "cohen_kappa",
         "Cohen's kappa",
         "agreement of two raters beyond chance; null where only one category occurs",
-        "higher",
-        "subjects",
         "J. Cohen (Educ. Psychol. Meas. 20, 1960)",
+        counts="subjects",
         span=CORRELATION,
     ),
     Definition(
@@ -303,9 +274,8 @@ COMPARISONS = (
         "Fleiss' kappa",
         "agreement of three and more raters beyond chance, over subjects that all have rated; null where only one "
         "category occurs",
-        "higher",
-        "subjects",
         "J. L. Fleiss (Psychol. Bull. 76, 1971)",
+        counts="subjects",
         span=CORRELATION,
     ),
     Definition(
@@ -313,9 +283,8 @@ COMPARISONS = (
         "Krippendorff's alpha",
         "1 - observed / expected disagreement, over subjects with two ratings and more; by rank where the ratings have "
         "an order; null where only one category occurs",
-        "higher",
-        "subjects",
         "K. Krippendorff (Content Analysis, 2nd ed., 2004, chapter 11)",
+        counts="subjects",
         span=CORRELATION,
     ),
     Definition(
@@ -323,9 +292,9 @@ COMPARISONS = (
         "spread of a judge",
         "population standard deviation between passes of a judge, mean over claims, steps or tasks; null for fewer "
         "than two passes",
-        "lower",
-        "claims, steps or tasks",
         TOOLING,
+        better="lower",
+        counts="claims, steps or tasks",
         span="0 to 0.5",
         clusters="",
         judged=True,
@@ -334,9 +303,8 @@ COMPARISONS = (
         "judge_correlation",
         "agreement of a judge with gold",
         "Spearman's rank correlation of a judge's scores with gold scores; refused below 0.85",
-        "higher",
-        "scores",
         TOOLING,
+        counts="scores",
         span=CORRELATION,
         clusters="",
         judged=True,

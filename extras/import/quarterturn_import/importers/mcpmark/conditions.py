@@ -18,7 +18,6 @@ from quarterturn_import.importers.mcpmark.plain import (
     MIRRORED,
 )
 from quarterturn_import.importers.mcpmark.values import (
-    SYMBOLIC,
     Cell,
     Choice,
     Collected,
@@ -40,6 +39,7 @@ from quarterturn_import.importers.mcpmark.values import (
     RestObject,
     Rows,
     Size,
+    Symbolic,
     Text,
     is_plain,
 )
@@ -80,7 +80,7 @@ class Conditions:
         raise NotImplementedError
 
     def remaining(self, before: Formula, since: int) -> Formula:
-        """Give the condition under which the straight line goes on after a part of the program."""
+        """Return the condition under which the straight line goes on after a part of the program."""
         raise NotImplementedError
 
     def database_compared(self, left: Any, sign: str, right: Any) -> Formula | None:
@@ -88,7 +88,7 @@ class Conditions:
         raise NotImplementedError
 
     def read(self, node: ast.expr, env: dict[str, Any]) -> Any:
-        """Give the value of an expression."""
+        """Return the value of an expression."""
         raise NotImplementedError
 
     def bind(self, target: ast.expr, value: Any, env: dict[str, Any]) -> None:
@@ -98,18 +98,18 @@ class Conditions:
     # helpers
 
     def path(self) -> Formula:
-        """Give the whole condition under which the statement at hand is reached."""
+        """Return the whole condition under which the statement at hand is reached."""
         return all_of([*self.outer, self.live])
 
     def opaque(self, node: ast.AST, why: str = "is not understood") -> Opaque:
-        """Give a value that is not understood."""
+        """Return a value that is not understood."""
         line = getattr(node, "lineno", 0)
         text = " ".join(ast.unparse(node).split())
         return Opaque(f"{self.where}:{line}: `{text[:100]}` {why}")
 
     def truth(self, value: Any) -> Formula:
-        """Give the condition under which a value counts as true."""
-        if not isinstance(value, SYMBOLIC):
+        """Return the condition under which a value counts as true."""
+        if not isinstance(value, Symbolic):
             return bool(value)
         match value:
             case Opaque(reason):
@@ -200,7 +200,7 @@ class Conditions:
         return Choice(tuple(kept))
 
     def condition(self, node: ast.expr, env: dict[str, Any]) -> Formula:
-        """Give the condition under which an expression is true."""
+        """Return the condition under which an expression is true."""
         value = self.read(node, env)
         try:
             return given(self.truth(value), self.path())
@@ -210,7 +210,7 @@ class Conditions:
     # comparisons
 
     def compared(self, sign: ast.cmpop, left: Any, right: Any, node: ast.Compare) -> Formula:
-        """Give the condition under which a comparison holds."""
+        """Return the condition under which a comparison holds."""
         for value in (left, right):
             if isinstance(value, Choice):
                 return any_of(
@@ -331,7 +331,7 @@ class Conditions:
         raise CannotSay(f"a comparison of {type(left).__name__.lower()}")
 
     def each(self, items: Any) -> list[tuple[Formula, Any]]:
-        """Give the items of a value that is gone through, each with its condition.
+        """Return the items of a value that is gone through, each with its condition.
 
         Raises:
             CannotSay: they are not known.
@@ -346,7 +346,7 @@ class Conditions:
         raise CannotSay(f"a loop over {type(items).__name__.lower()}")
 
     def present(self, value: Choice) -> list[tuple[Formula, Any]]:
-        """Give the options that are something: where it is None, an operation on it raises an exception."""
+        """Return the options that are something: where it is None, an operation on it raises an exception."""
         for guard, option in value.options:
             if option is None:
                 self.require(negated(given(guard, self.path())), "TypeError")
@@ -354,7 +354,7 @@ class Conditions:
 
 
 def cond(formula: Formula) -> Any:
-    """Give a condition as a value."""
+    """Return a condition as a value."""
     return formula if isinstance(formula, bool) else Cond(formula)
 
 

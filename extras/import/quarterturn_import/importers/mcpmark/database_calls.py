@@ -14,7 +14,8 @@ from quarterturn_import.importers.mcpmark import idioms, queries
 from quarterturn_import.importers.mcpmark.conditions import Conditions
 from quarterturn_import.importers.mcpmark.idioms import CannotSay
 from quarterturn_import.importers.mcpmark.values import Cell, Cursor, FirstRow, Length, Pairs, Rows, is_plain
-from verifiers.sql.names import AGGREGATES, SCALAR_FUNCTIONS, WINDOW_FUNCTIONS
+from verifiers.sql.functions import SCALAR_FUNCTIONS
+from verifiers.sql.names import AGGREGATES, WINDOW_FUNCTIONS
 
 _CONSTANTS = {
     "Decimal": Decimal,
@@ -99,7 +100,7 @@ class DatabaseCalls(Conditions):
         return cursor.query
 
     def row_item(self, row: FirstRow | Rows, key: Any) -> Any:
-        """Give a cell of a first row, or a row of rows; where there is none, an exception is raised."""
+        """Return a cell of a first row, or a row of rows; where there is none, an exception is raised."""
         if isinstance(row, FirstRow):
             self.require(queries.needs_row(row.query), "TypeError")
             return Cell(row.query, queries.column(row.query, key))
@@ -108,7 +109,7 @@ class DatabaseCalls(Conditions):
         return found
 
     def row_parts(self, row: FirstRow, size: int) -> list[Any]:
-        """Give the cells of a first row that is taken apart."""
+        """Return the cells of a first row that is taken apart."""
         self.require(queries.needs_row(row.query), "TypeError")
         if queries.width(row.query) != size:
             raise CannotSay("a row that is taken apart into another number of cells")

@@ -146,7 +146,7 @@ def joined_is(joined: Joined, whole: Text) -> Formula:
 
 
 def _whole_files(texts: Sequence[Text]) -> list[str]:
-    """Give the paths of texts that are whole files.
+    """Return the paths of texts that are whole files.
 
     Raises:
         CannotSay: one was changed, or lies elsewhere.
@@ -277,21 +277,14 @@ def ends_with(text: Text, part: str) -> Formula:
     return matches(text, ("(?i)" if text.lower else "") + re.escape(part) + (r"\s*" if text.strip else "") + r"\Z")
 
 
-def lines_are(lines: Lines, wanted: list[str], *, any_order: bool = False) -> Formula:
+def lines_are(lines: Lines, wanted: list[str]) -> Formula:
     """The lines are these."""
     if lines.text.server != "filesystem" or not lines.skip_blank:
         raise CannotSay("lines of which blank ones count")
     if any(line != line.strip() or not line or (lines.text.lower and line != line.lower()) for line in wanted):
         return False
-    flags = {"any_order": True} if any_order else {}
     return {
-        "filesystem.fileLines": {
-            **lines.text.arguments,
-            "lines": wanted,
-            "skip_blank": True,
-            **flags,
-            **_folded(lines.text),
-        }
+        "filesystem.fileLines": {**lines.text.arguments, "lines": wanted, "skip_blank": True, **_folded(lines.text)}
     }
 
 

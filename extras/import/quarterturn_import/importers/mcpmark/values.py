@@ -10,29 +10,35 @@ from typing import Any
 from quarterturn_import.importers.formula import Formula
 
 
+class Symbolic:
+    """A value that is known only by what it asks of the end state; everything else is an ordinary value."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Opaque:
+class Opaque(Symbolic):
     """A value that was not understood, with the place and the reason."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Cond:
+class Cond(Symbolic):
     """A truth value that depends on the end state."""
 
     formula: Formula
 
 
 @dataclass(frozen=True, slots=True)
-class FsPath:
+class FsPath(Symbolic):
     """A path below the folder of the task; `.` is the folder itself."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Text(Symbolic):
     """The text of a file at the end, perhaps in lower case or without white space at its ends.
 
     Attributes:
@@ -52,21 +58,21 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(Symbolic):
     """The texts of files, one after the other."""
 
     texts: tuple[Text, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Lengths:
+class Lengths(Symbolic):
     """The different lengths of texts."""
 
     texts: tuple[Text, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Extreme:
+class Extreme(Symbolic):
     """The least or the largest length of texts, or with `spread` the difference of both."""
 
     texts: tuple[Text, ...]
@@ -75,7 +81,7 @@ class Extreme:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(Symbolic):
     """The lines of a text: all of them, or with `skip_blank` those that are not blank, stripped."""
 
     text: Text
@@ -83,14 +89,14 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
-class Length:
+class Length(Symbolic):
     """The length of a text, of its lines, or of a listing."""
 
     of: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class Size(Symbolic):
     """The size of a file in bytes; `status` where it is still the result of `stat`."""
 
     path: str
@@ -98,14 +104,14 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class DistinctLines:
+class DistinctLines(Symbolic):
     """The different ones of lines."""
 
     lines: Lines
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Symbolic):
     """What lies in a folder: paths, or with `names` their names."""
 
     path: str
@@ -124,7 +130,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class JsonPart:
+class JsonPart(Symbolic):
     """The JSON in a file, or the part that a pointer leads to."""
 
     path: str
@@ -132,7 +138,7 @@ class JsonPart:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenFile:
+class OpenFile(Symbolic):
     """A file that was opened for reading, as text or with `binary` as bytes."""
 
     path: str
@@ -140,7 +146,7 @@ class OpenFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class Content(Symbolic):
     """The bytes of a file, or with an algorithm their digest; `written` where that is a text."""
 
     path: str
@@ -149,7 +155,7 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class Response(Symbolic):
     """The answer of GitHub's REST interface for an endpoint of a repository."""
 
     repository: str
@@ -157,7 +163,7 @@ class Response:
 
 
 @dataclass(frozen=True, slots=True)
-class RestObject:
+class RestObject(Symbolic):
     """A part of a JSON answer of GitHub: a file's record, an issue, its labels, its text."""
 
     kind: str
@@ -166,28 +172,28 @@ class RestObject:
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class Encoded(Symbolic):
     """A text that is still in base64."""
 
     text: Text
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Symbolic):
     """One of several values, each under a condition."""
 
     options: tuple[tuple[Formula, Any], ...]
 
 
 @dataclass(eq=False, slots=True)
-class Collected:
+class Collected(Symbolic):
     """A list or a set that was filled step by step, each item under a condition."""
 
     items: list[tuple[Formula, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class Count(Symbolic):
     """A number that was counted up by one, each time under a condition; `many` where one may stand for several."""
 
     base: int
@@ -196,7 +202,7 @@ class Count:
 
 
 @dataclass(eq=False, slots=True)
-class Cursor:
+class Cursor(Symbolic):
     """A cursor, or a connection: the query that it ran last, under which condition, or why that is not known."""
 
     query: str | None = None
@@ -205,7 +211,7 @@ class Cursor:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(Symbolic):
     """All rows of a query; `flat` where each is its only cell, `distinct` where they were made a set."""
 
     query: str
@@ -214,14 +220,14 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class FirstRow:
+class FirstRow(Symbolic):
     """The first row of a query, or None."""
 
     query: str
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Symbolic):
     """A cell of the first row of a query that gives one, or what is calculated with it; its columns are c1, c2, …"""
 
     query: str
@@ -229,7 +235,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class Pairs(Symbolic):
     """Rows of a query beside those of another one, or beside constants; `numbered` by `enumerate`."""
 
     rows: Rows
@@ -238,7 +244,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class Function(Symbolic):
     """A function of the verifier."""
 
     node: ast.FunctionDef | ast.Lambda
@@ -246,51 +252,18 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class Named(Symbolic):
     """A module or a function of Python's library, by its dotted name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Symbolic):
     """A method of a value."""
 
     value: Any
     name: str
-
-
-SYMBOLIC = (
-    Opaque,
-    Cond,
-    FsPath,
-    Text,
-    Joined,
-    Lengths,
-    Extreme,
-    Lines,
-    DistinctLines,
-    Length,
-    Size,
-    Listing,
-    JsonPart,
-    OpenFile,
-    Content,
-    Response,
-    RestObject,
-    Encoded,
-    Choice,
-    Collected,
-    Count,
-    Cursor,
-    Rows,
-    FirstRow,
-    Cell,
-    Pairs,
-    Function,
-    Named,
-    Bound,
-)
 
 
 def is_plain(value: Any) -> bool:
@@ -299,4 +272,4 @@ def is_plain(value: Any) -> bool:
         return all(map(is_plain, value))
     if isinstance(value, dict):
         return all(is_plain(key) and is_plain(part) for key, part in value.items())
-    return not isinstance(value, SYMBOLIC)
+    return not isinstance(value, Symbolic)

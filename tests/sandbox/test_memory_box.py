@@ -5,14 +5,14 @@ import json
 import pytest
 
 from sandbox.boxes.box import ExitFacts, Program, ResourceLimits
-from sandbox.boxes.memory_box import MemoryBox, ToolError
 from sandbox.errors import Lost, Malformed, Refused
 from sandbox.servers.registry import SERVERS
 from sandbox.world import frames
 from verifiers.tree import DIRECTORY, FileTree, Node
 
-from ...frozen import content
-from ...patience import PATIENCE
+from ..frozen import content
+from ..patience import PATIENCE
+from .memory_box import MemoryBox, ToolError
 
 SEED = FileTree({"files": DIRECTORY, "files/a.txt": Node("file", data=b"first\n")})
 ADA = Program(command=("ada",))

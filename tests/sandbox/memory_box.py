@@ -71,11 +71,11 @@ class MemoryWorld:
         return ()
 
     def channel(self) -> socket.socket:
-        """Give the gateway's end of the channel."""
+        """Return the gateway's end of the channel."""
         self._handed_over = True
         return self._gateways
 
-    def freeze(self, timeout: float, *, keep: bool = False) -> FrozenState:  # noqa: ARG002 - nothing to wait for or kill
+    def freeze(self, timeout: float, *, keep: bool = False) -> FrozenState:
         """Stop the servers and give the state.
 
         Raises:
@@ -208,7 +208,7 @@ class MemoryAgent:
         """Connect to the gateway, as through a relay.
 
         Raises:
-            Ended: it was killed.
+            AgentKilled: it was.
         """
         if self.gone.is_set():
             raise AgentKilled
@@ -225,7 +225,7 @@ class MemoryAgent:
         """Do nothing until it is killed.
 
         Raises:
-            Ended: it was.
+            AgentKilled: it was.
         """
         self.gone.wait()
         raise AgentKilled
@@ -242,7 +242,7 @@ class MemoryAgent:
         return ExitFacts(running=running, exit_code=None if running else self._code)
 
     def output(self) -> str:
-        """Give what it printed, escaped and cut at the cap."""
+        """Return what it printed, escaped and cut at the cap."""
         return printable(bytes(self._printed[: self._cap])) + (CUT if len(self._printed) > self._cap else "")
 
     def kill(self) -> None:
@@ -340,7 +340,7 @@ class MemoryBox:
         if program.image is not None or not program.command or program.command[0] not in self.programs:
             raise Refused("the box in memory runs the functions that it was given, and no program")
 
-    def world(self, servers: Sequence[Server], state: Seed, limits: ResourceLimits) -> MemoryWorld:  # noqa: ARG002 - no cap holds
+    def world(self, servers: Sequence[Server], state: Seed, limits: ResourceLimits) -> MemoryWorld:
         """Start a world.
 
         Raises:

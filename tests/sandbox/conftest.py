@@ -1,8 +1,8 @@
-"""What the tests of every box share."""
+"""Fixtures of the tests of boxes."""
 
 import pytest
 
-from ..builders import listening
+from .builders import listening
 
 
 @pytest.fixture
