@@ -12,7 +12,7 @@ from quarterturn.errors import NotAllowed as NotTaken
 from quarterturn.errors import NotFound
 from quarterturn.progress import NullProgress
 from quarterturn.runs import private_runs
-from quarterturn.runs.request import RunControl, RunRequest
+from quarterturn.runs.request import RunRequest
 from quarterturn.submissions.store.queue import TRIES, pause
 from quarterturn.submissions.store.requests import SubmissionRequest
 from rotation.errors import Refused as NotServed
@@ -103,11 +103,11 @@ def test_an_interrupted_command_says_how_to_resume_it(house, played, monkeypatch
         broken.setattr(house.run_tasks, "record", after(3, KeyboardInterrupt())(house.run_tasks.record))
         heard = Heard()
         with pytest.raises(KeyboardInterrupt):
-            house.run_player.play(agent, box, heard)
+            house.private_runs.play(agent, box, heard)
     assert len(heard.said) == 1
     assert "--resume 1" in heard.said[0]
     assert (house.runs.get(1).state, house.runs.get(1).cause) == (RunState.RUNNING, "worker-stopped")
-    opened, results = house.run_player.play(agent, box, heard, hold=RunControl(1))
+    opened, results = house.private_runs.play(agent, box, heard, resume=1)
     assert (opened.record.number, len(results)) == (1, house.spec.size)
     assert came_to(house) == {"true finished": house.spec.size}
     assert times(house)[1] >= house.spec.size - 4, "few were in play, and served again"
@@ -266,7 +266,8 @@ def test_a_run_cancelled_before_anything_was_served_costs_nothing_and_is_aborted
     made = submitted(house)
     claim = house.queue.claim("w")
     box, agent = played()
-    house.official.open(agent, box, noted=lambda own, run: house.queue.opened(claim, run, own))
+    with house.official.opening(agent, box) as opening:
+        assert house.queue.opened(claim, opening.record.number, opening.session)
     house.queue.give_back(claim)
     gone = house.submission_service.cancel(made.id, "ada")
     assert (gone.charged, house.runs.get(1).state) == (False, RunState.ABORTED)
@@ -330,15 +331,15 @@ def test_a_run_that_a_worker_goes_on_with_is_not_resumed_by_hand(house, played):
     stopped(house, made, played)
     chosen = RunRequest(image="ada/agent:1", agent=None, submitter="ada", box=None)
     with pytest.raises(NotTaken, match=f"run 1 is that of submission {made.id}, which is queued"):
-        house.private_runs.run(chosen, NullProgress(), RunControl(1))
+        house.private_runs.run(chosen, NullProgress(), 1)
 
 
 def test_a_run_that_has_ended_is_not_resumed(house, played):
     box, agent = played()
-    house.run_player.play(agent, box, NullProgress())
+    house.private_runs.play(agent, box, NullProgress())
     chosen = RunRequest(image="ada/agent:1", agent=None, submitter="ada", box=None)
     with pytest.raises(NotTaken, match=r"run 1 has ended \(done\)"):
-        house.private_runs.run(chosen, NullProgress(), RunControl(1))
+        house.private_runs.run(chosen, NullProgress(), 1)
 
 
 def test_a_run_is_not_resumed_with_anything_else(house, played):
