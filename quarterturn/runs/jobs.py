@@ -4,8 +4,8 @@
 2. a ledger run that an earlier attempt opened is resumed
 3. only the worker that still holds the claim writes its end; a failure is recorded as a code, never as an error's text
 4. a job that was lost to another worker, or given back because this one stops, is left as it is
-5. while the database is unavailable nothing can be written, so nothing is decided: the job is given back once the
-   database answers, or reaped, and resumed
+5. while the database is unavailable nothing can be written, so nothing is decided: why the run stopped is written once
+   the database answers, and the job is given back, or reaped, and resumed; tasks in play are then served again
 6. a job that this machine cannot run now (no engine, a port is taken) is set aside and retried, `PATIENCE` times
 7. an opened run is resumed after any other failure too, `TRIES` times in all, attempts of workers that fell silent
    included: tasks that it has not served yet count as failed when the month turns
@@ -94,13 +94,13 @@ class JobWorker:
                 if self._goes_on(submission, claim, code):
                     lack, failed, code = error, code != "machine", None
         if lack is None and (code is None or not stopping.is_set()):
-            self._queue.finish(claim, code)
+            lease.outlast(partial(self._queue.finish, claim, code))
         elif lack is None or stopping.is_set():
-            self._queue.give_back(claim)
+            lease.outlast(partial(self._queue.give_back, claim))
         else:
             reason = str(lack) if isinstance(lack, Unavailable) else f"{code_of(lack)}; quarterturn doctor may say why"
             log.warning("%s waits; next try in %d s: %s", claim.id, pause(claim.attempt).total_seconds(), reason)
-            self._queue.give_back(claim, pause(claim.attempt), failed=failed)
+            lease.outlast(partial(self._queue.give_back, claim, pause(claim.attempt), failed=failed))
 
     def _play(self, submission: SubmissionRecord, lease: Lease) -> str | None:
         """Play a submission; give the code of the run that was closed, if it has one."""

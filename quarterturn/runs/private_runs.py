@@ -212,8 +212,12 @@ class PrivateRuns:
                 lease.wait_to_close()
             results = self._official.close(opened)
         except BaseException as error:
+            stop = partial(self._after_stop, opened, lease, error, out)
             with suppress(Exception):  # what went wrong first is what is said
-                self._after_stop(opened, lease, error, out)
+                if lease:
+                    lease.outlast(stop)  # unwritten, an outage of ours would fail what was in play
+                else:
+                    stop()
             raise
         self._detection.run(f"results of run {number}")
         self._public_view.update()

@@ -1,10 +1,12 @@
 """Tests of runs that stop early: each result stays, unserved tasks are played, and nothing twice."""
 
 import threading
+import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,11 +15,13 @@ from quarterturn.errors import NotFound
 from quarterturn.progress import NullProgress
 from quarterturn.runs import private_runs
 from quarterturn.runs.request import RunRequest
-from quarterturn.submissions.store.queue import TRIES, pause
+from quarterturn.submissions.store import queue
+from quarterturn.submissions.store.queue import LEASE, TRIES, pause
 from quarterturn.submissions.store.requests import SubmissionRequest
 from rotation.errors import Refused as NotServed
 from sandbox.errors import NotAllowed, Unavailable
 from sandbox.runs.store import RunState
+from vault.errors import Unavailable as NoDatabase
 from verifiers.language.verdict import Verdict
 
 from ..sandbox.builders import Hands, in_memory
@@ -129,6 +133,36 @@ def test_an_internal_error_is_resumed_and_refunds_nobody(house, played, clock, m
     assert set(times(house)) == {1}, "nothing is served twice"
     found = came_to(house)
     assert found["true finished"] + found["false worker-lost"] == house.spec.size
+
+
+@pytest.mark.parametrize("backend", ["postgresql"], indirect=True)
+def test_a_database_that_goes_away_in_the_middle_of_a_run_costs_no_task(house, played, clock, postgres, monkeypatch):
+    """The cause of the stop is written once the database is back; without it, the tasks in play would have failed."""
+    played()
+    made, name, record, waits = submitted(house), house.engine.url.database, house.run_tasks.record, []
+
+    def goes_away(run, outcome):
+        if house.runs.finished(run.record.number):
+            postgres.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+            postgres.disconnect(name)
+        record(run, outcome)
+
+    def comes_back(seconds):
+        waits.append(seconds)
+        postgres.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(house.run_tasks, "record", goes_away)
+        broken.setattr(queue, "time", SimpleNamespace(monotonic=time.monotonic, sleep=comes_back))
+        with suppress(NoDatabase):
+            house.job_worker.work(house.queue.claim("one"), threading.Event())
+    comes_back(0)
+    clock.now += LEASE + timedelta(seconds=1)
+    house.queue.reap()
+    house.job_worker.work(house.queue.claim("two"), threading.Event())
+    assert house.submissions.get(made.id).state == "done"
+    assert came_to(house) == {"true finished": house.spec.size}
+    assert len(waits) > 1, "the first worker waited for the database"
 
 
 @pytest.mark.full

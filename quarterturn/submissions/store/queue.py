@@ -53,6 +53,9 @@ def pause(attempt: int) -> timedelta:
     return min(LONGEST, SHORTEST * 2.0 ** min(attempt - 1, 20))
 
 
+OUTAGE_SECONDS = 600.0
+"""For how long a worker keeps what it has to write about the end of a job while the database is away."""
+
 LeaseStatus = Literal["held", "cancelled", "stopped", "lost"]
 
 
@@ -298,6 +301,23 @@ class Lease:
             raise MonthTurned(f"submission {self._claim.id} is one of {month}, which is over; submit it again")
         if not self._queue.opened(self._claim, run.number, session):
             raise RuntimeError("the claim was lost before the run was opened")
+
+    def outlast(self, write: Callable[[], object]) -> None:
+        """Write what must not be lost, again each second while the database is away; what is written is fenced.
+
+        Raises:
+            Unavailable: it was away for longer than `OUTAGE_SECONDS`.
+        """
+        end = time.monotonic() + OUTAGE_SECONDS
+        while True:
+            try:
+                write()
+            except Unavailable:
+                if time.monotonic() >= end:
+                    raise
+                time.sleep(1.0)
+            else:
+                return
 
     def wait_to_close(self) -> None:
         """Wait for a full minute, for as long as the job is this worker's and the worker goes on."""
