@@ -235,7 +235,7 @@ def test_a_worker_that_is_killed_anywhere_leaves_a_run_that_the_next_one_goes_on
     assert (house.places.view / "board" / f"{MONTH}.json").exists()
 
 
-@pytest.mark.parametrize(("place", "name"), [("run_tasks", "record"), ("ledger", "publish"), ("official", "close")])
+@pytest.mark.parametrize(("place", "name"), [("ledger", "publish"), ("official", "close")])
 def test_a_run_that_the_database_failed_is_given_back_and_resumed(house, clock, monkeypatch, place, name):
     made = submit(house)
 
