@@ -32,7 +32,7 @@ from sqlalchemy import insert, text
 from quarterturn import settings
 from quarterturn.accounts.tables import AccountRow
 from quarterturn.app import Application
-from quarterturn.runs.local_executor import LocalExecutor
+from quarterturn.runs.jobs import LocalExecutor
 from quarterturn.submissions.store.requests import SubmissionRequest
 from quarterturn.submissions.store.tables import SubmissionRow
 from rotation.calendar import Month

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from datetime import datetime
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -26,7 +25,7 @@ from vault.keys.locks.passphrase import Passphrase
 
 if TYPE_CHECKING:
     from grammars.admission.store import Drafts
-    from grammars.language.grammar import Draft, Grammar
+    from grammars.language.grammar import Grammar
     from grammars.language.imported import Imported
     from quarterturn.accounts.oidc import Provider
     from quarterturn.accounts.store import Accounts, Caller
@@ -51,13 +50,13 @@ if TYPE_CHECKING:
     from quarterturn.public_view import PublicViewWriter
     from quarterturn.runs.jobs import JobWorker
     from quarterturn.runs.measures import RunMeasures
-    from quarterturn.runs.private_runs import PrivateRuns, RunPlayer
-    from quarterturn.runs.request import Facilities, RunControl, RunRequest
+    from quarterturn.runs.private_runs import PrivateRuns
+    from quarterturn.runs.request import Facilities
     from quarterturn.servers.home_servers import HomeServers
     from quarterturn.submissions.frozen_agents import FrozenAgents
     from quarterturn.submissions.service import OwnerView, SubmissionService
     from quarterturn.submissions.store.queue import Executor, Queue
-    from quarterturn.submissions.store.requests import SubmissionRecord, Submissions
+    from quarterturn.submissions.store.requests import Submissions
     from quarterturn.submissions.store.traces import TraceStore
     from quarterturn.submissions.traces import TraceRelease, Traces
     from quarterturn.tasks.review import TaskReviews
@@ -73,13 +72,13 @@ if TYPE_CHECKING:
     from rotation.generation.replenish import Replenishment
     from rotation.leaderboard.caveats import Caveats
     from rotation.leaderboard.leaderboard import Leaderboard
-    from rotation.leaderboard.scorekeeper import Scorekeeper
     from rotation.leaderboard.store import ScoreStore
     from rotation.month.sets import SetSpec
     from rotation.month.store import MonthStore
     from rotation.runs.official import OfficialRuns
     from rotation.runs.run_ledger import RunLedger
     from rotation.runs.run_tasks import RunTasks
+    from rotation.runs.scorekeeper import Scorekeeper
     from rotation.runs.withdrawal import Withdrawals
     from rotation.turn.plan import Plan, Planner
     from rotation.turn.turn import Rotation
@@ -96,7 +95,6 @@ if TYPE_CHECKING:
     from vault.ledger.write.cosigning import Witnesses
     from vault.store.public_log import PublicLog
     from vault.store.tasks import Vault
-    from vault.task.document import Task
 
 
 class Application:
@@ -386,7 +384,6 @@ class Application:
         """Runs that are bound to the ledger."""
         from rotation.runs.official import OfficialRuns
 
-        scored = self.scorekeeper.close
         return OfficialRuns(
             self.months,
             self.runs,
@@ -395,7 +392,7 @@ class Application:
             self.withdrawals,
             tracks=self.spec.tracks,
             judge=self.claim_judges.digests,
-            scored=scored,
+            scorekeeper=self.scorekeeper,
         )
 
     @cached_property
@@ -442,7 +439,7 @@ class Application:
     @cached_property
     def scorekeeper(self) -> Scorekeeper:
         """What makes and discloses the figures of a run when it is closed."""
-        from rotation.leaderboard.scorekeeper import Scorekeeper
+        from rotation.runs.scorekeeper import Scorekeeper
 
         return Scorekeeper(self.scores, self.months, self.withdrawals, self.accounts.party)
 
@@ -480,7 +477,7 @@ class Application:
 
     def linked_scores(self, month: Month) -> Mapping[int, Mapping[str, Any]]:
         """Give the raw and the linked scores of a month's runs, by their numbers."""
-        from rotation.leaderboard.linked_scores import linked_scores
+        from rotation.detection.linked_scores import linked_scores
 
         return linked_scores(self.sealed_results, self.months, self.withdrawals, month)
 
@@ -689,7 +686,7 @@ class Application:
     def after_turn(self, why: str) -> None:
         """Do what follows a turn: as after a run, and owners see the traces of the tasks that retired."""
         self.after_results(why)
-        self.trace_release.release_all(self.submissions.played)
+        self.trace_release.release_all()
 
     def after_results(self, why: str) -> None:
         """Look at the results of a run or a turn, and rewrite what is public of them; an error stops nothing."""
@@ -772,24 +769,25 @@ class Application:
         hosting, judged = bool(service.callbacks_url), lambda: self.months.judge() is not None
         images = [ImagePattern.parse(pattern) for pattern in service.images]
         policy = SubmissionPolicy(images, models, hosting, self.spec.tracks, judged)
-        return SubmissionService(self.submissions, policy, self.months.live_month, self.now, self.run_player.end)
+        return SubmissionService(
+            self.submissions, policy, self.months, self.now, official=self.official, public_view=self.public_view
+        )
 
     @cached_property
     def frozen_agents(self) -> FrozenAgents:
         """What submits the frozen agents."""
         from quarterturn.submissions.frozen_agents import FrozenAgents
 
-        agents, month = self.settings.frozen_agents, self.months.live_month
-        return FrozenAgents(agents, self.accounts, self.submission_service, self.submissions, month)
+        agents = self.settings.frozen_agents
+        return FrozenAgents(agents, self.accounts, self.submission_service, self.submissions, self.months)
 
     @cached_property
     def owner_view(self) -> OwnerView:
         """What shows submissions to their owners."""
         from quarterturn.submissions.service import OwnerView
 
-        at_once = self.settings.service.at_once
-        counted = self.trace_store.scores
-        return OwnerView(self.queue, self.scores.disclosed, counted, self._running_of, now=self.now, at_once=at_once)
+        stores, at_once = (self.queue, self.submissions, self.scores, self.trace_store), self.settings.service.at_once
+        return OwnerView(*stores, now=self.now, at_once=at_once)
 
     @cached_property
     def trace_store(self) -> TraceStore:
@@ -810,7 +808,15 @@ class Application:
         """What adds the retired tasks of private runs to their traces."""
         from quarterturn.submissions.traces import TraceRelease
 
-        return TraceRelease(self.trace_store, self.runs, self.vault, self._retired, self.run_ledger.transcript_salts)
+        return TraceRelease(
+            self.trace_store,
+            self.runs,
+            self.vault,
+            submissions=self.submissions,
+            months=self.months,
+            withdrawals=self.withdrawals,
+            run_ledger=self.run_ledger,
+        )
 
     # -- runs ---------------------------------------------------------------------------------------------------------
 
@@ -819,23 +825,23 @@ class Application:
         """What runs are given."""
         from quarterturn.runs.request import Facilities
 
-        judged = self.claim_judges.opened
-        return Facilities(self.spec.name, self.box, lambda: self.sender, self.models.gateway, self._dev_tasks, judged)
-
-    @cached_property
-    def run_player(self) -> RunPlayer:
-        """What plays official runs."""
-        from quarterturn.runs.private_runs import AfterRun, RunPlayer
-
-        after = AfterRun(self._after_closed, self.public_view.update)
-        return RunPlayer(self.official, self.run_tasks, self.runs, self.settings.run, after)
+        return Facilities(self.spec, self.models, self.claim_judges, self.box, lambda: self.sender)
 
     @cached_property
     def private_runs(self) -> PrivateRuns:
-        """What runs submissions on the private set."""
+        """What plays official runs."""
         from quarterturn.runs.private_runs import PrivateRuns
 
-        return PrivateRuns(self.run_player, self.official, self.runs, self.facilities, self.submissions.unfinished)
+        return PrivateRuns(
+            self.official,
+            self.run_tasks,
+            self.runs,
+            settings=self.settings.run,
+            facilities=self.facilities,
+            submissions=self.submissions,
+            detection=self.detection,
+            public_view=self.public_view,
+        )
 
     @cached_property
     def run_measures(self) -> RunMeasures:
@@ -847,10 +853,19 @@ class Application:
     @cached_property
     def job_worker(self) -> JobWorker:
         """What runs claimed submissions."""
-        from quarterturn.runs.jobs import JobWorker, RunKinds
+        from quarterturn.runs.dev_runs import PublicRuns
+        from quarterturn.runs.jobs import JobWorker
 
-        kinds = RunKinds(self.private_runs, self._run_public, self.run_request, self._settle)
-        return JobWorker(self.submissions, self.queue, self.runs, kinds, self.now)
+        public = PublicRuns(self.facilities, self.trace_store, self.run_measures)
+        return JobWorker(
+            self.submissions,
+            self.queue,
+            self.runs,
+            settings=self.settings,
+            private=self.private_runs,
+            public=public,
+            traces=self.trace_release,
+        )
 
     def executor(self, workers: int, only: WorkerClass | None = None) -> Executor:
         """Give what runs submissions in the background, `workers` at a time."""
@@ -858,68 +873,10 @@ class Application:
 
         return executor(self.engine, self.queue, self.job_worker.work, workers, only)
 
-    def run_request(self, submission: SubmissionRecord) -> RunRequest:
-        """Give what a submission asks to be run."""
-        from quarterturn.runs.hosted_endpoint import Hosting
-        from quarterturn.runs.request import RunRequest
-
-        service, endpoint = self.settings.service, submission.kind == "endpoint"
-        hosting = Hosting(submission.reference, service.callbacks, service.callbacks_url or None) if endpoint else None
-        image = submission.reference if submission.kind == "image" else None
-        box = None if image is not None else self.settings.run.box
-        return RunRequest(image, None, submission.account, box, hosting, submission.model)
-
-    def _run_public(self, chosen: RunRequest, submission: SubmissionRecord, hold: RunControl) -> None:
-        from quarterturn.errors import AgentCrashed
-        from quarterturn.progress import NullProgress
-        from quarterturn.runs.dev_runs import dev
-        from sandbox.runs.claims import has_claims
-        from vault.task.document import Task
-
-        drafts = self._dev_drafts(1 if submission.tasks == "check" else None)
-        tasks = [Task.parse(draft.task) for draft in drafts]
-        judging = self.facilities.claims("dev") if any(map(has_claims, tasks)) else nullcontext()
-        with self.facilities.model(submission.model, "dev") as model, judging as claims:
-            run = dev(chosen, tasks, NullProgress(), self.facilities.sender, model, claims=claims, hold=hold)
-        self.trace_store.keep(
-            submission.id, run.as_json() | {"measures": self.run_measures.measured(run, drafts[: len(run.tasks)])}
-        )
-        if run.crashed:
-            raise AgentCrashed(run.stopped or "its program ended with an error on each task")
-
-    def _dev_drafts(self, first: int | None) -> Sequence[Draft]:
-        from rotation.generation import shipped_dev_sets
-
-        return shipped_dev_sets.drafts(self.spec)[:first]
-
-    def _dev_tasks(self, first: int | None) -> Sequence[Task]:
-        from rotation.generation import shipped_dev_sets
-
-        return shipped_dev_sets.tasks(self.spec, first=first)
-
-    def _after_closed(self, number: int) -> None:
-        self.after_results(f"results of run {number}")
-
-    def _settle(self, submission: SubmissionRecord) -> None:
-        self.ledger.publish()
-        self.public_view.update()
-        self.trace_release.release_all(lambda: [submission])
-
     def _catch_up(self) -> None:
         """Write what a process that died may have left: the public view, and the traces of retired tasks."""
         self.refresh_public_view()
-        self.trace_release.release_all(self.submissions.played)
-
-    def _running_of(self, account: str) -> int:
-        party = self.accounts.party(account)
-        return sum(one.state == "running" and one.account in party for one in self.submissions.unfinished())
-
-    def _retired(self) -> set[str]:
-        from vault.task.lifecycle import TaskState
-
-        released = {cohort.id for cohort in self.months.cohorts("published")}
-        withdrawn = {entry.task for entry in self.withdrawals.listed() if entry.cohort in released}
-        return withdrawn | {record.id for record in self.vault.records(TaskState.PUBLISHED)}
+        self.trace_release.release_all()
 
     # -- HTTP ---------------------------------------------------------------------------------------------------------
 

@@ -5,15 +5,27 @@ from __future__ import annotations
 import traceback
 from pathlib import Path
 from shlex import quote
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 Kind = Literal["no", "malformed", "not-found", "not-allowed", "quota", "unavailable", "locked", "refused"]
 
 
 class ApplicationError(Exception):
-    """The base of this package's errors."""
+    """The base of this package's errors.
+
+    Args:
+        message: a sentence for the operator; no API sends it.
+        shown: what a problem document says of it (`detail`, `field`, `state`, …), made from what the caller sent or may
+            see.
+    """
 
     kind: ClassVar[Kind] = "malformed"
+    problem: ClassVar[str] = ""
+    """The code of its problem document, where that of its kind says too little."""
+
+    def __init__(self, message: str = "", **shown: Any) -> None:
+        super().__init__(message)
+        self.shown = shown
 
 
 class Malformed(ApplicationError):
@@ -54,16 +66,32 @@ class NotAllowed(ApplicationError):
     kind: ClassVar[Kind] = "not-allowed"
 
 
-class NoEndpoints(NotAllowed):
-    """The service runs no hosted endpoints, as it has no address that they could call back."""
+class NotNow(NotAllowed):
+    """No private set accepts runs at the moment."""
+
+    problem: ClassVar[str] = "not-now"
 
 
-class NoTrack(NotAllowed):
-    """The set has no such track."""
+class NoModel(NotFound):
+    """The settings allow no language model of this name."""
+
+    problem: ClassVar[str] = "invalid"
+
+
+class ForeignImage(Refused):
+    """An image may be somebody else's."""
+
+    problem: ClassVar[str] = "not-yours"
 
 
 class KeyReused(NotAllowed):
     """An idempotency key was used with a different request."""
+
+    problem: ClassVar[str] = "key-reused"
+
+
+class MonthTurned(NotAllowed):
+    """The month turned before the run of a submission was opened."""
 
 
 class NameTaken(NotAllowed):

@@ -83,7 +83,7 @@ class Server:
         """Give the address of an empty database; it is emptied and used again."""
         name = self._used.pop() if self._used else self._made()
         yield self.url(name)
-        self._disconnect(name)
+        self.disconnect(name)
         with psycopg.connect(self.url(name), autocommit=True) as connection:
             connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
         self._used.append(name)
@@ -105,7 +105,8 @@ class Server:
         count("databases")
         return name
 
-    def _disconnect(self, name: str) -> None:
+    def disconnect(self, name: str) -> None:
+        """End all connections to a database."""
         self.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
 
     def execute(self, statement: str) -> None:

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import re
+from typing import ClassVar
 
 from quarterturn.errors import Malformed
 
@@ -31,6 +32,8 @@ _ALIKE = str.maketrans("01i", "oll")
 class ReservedName(Malformed):
     """A display name claims what only the operator may say."""
 
+    problem: ClassVar[str] = "invalid"
+
 
 def key_of(name: str) -> str:
     """Give the key of a name: names with the same key cannot be told apart with certainty."""
@@ -49,4 +52,7 @@ def require(name: str) -> None:
         raise Malformed(f"a display name has {FORM}")
     key = key_of(name)
     if any(key_of(word) in key for word in WORDS) or key in map(key_of, NAMES):
-        raise ReservedName(f"the display name is reserved; choose one without {', '.join(WORDS)}")
+        words = ", ".join(WORDS)
+        expected = f"a name that is not reserved, without the words {words}"
+        message = f"the display name is reserved; choose one without {words}"
+        raise ReservedName(message, field="name", expected=expected, given=name)

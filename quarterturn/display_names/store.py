@@ -74,7 +74,7 @@ class DisplayNames:
         self._require_agent(account, agent)
         key = key_of(name)
         if key in {key_of(other) for other in self._accounts() if other != account}:
-            raise NameTaken("the display name is, or looks like, the name of another account; choose another one")
+            raise _taken(name, "the display name is, or looks like, the name of another account; choose another one")
         with transaction(self._engine) as session:
             row = session.get(DisplayNameRow, key)
             if row is None:
@@ -83,7 +83,7 @@ class DisplayNames:
                     key=key, name=name, account=account, agent=agent, state="former", changed_at=self._now()
                 )
             elif row.account != account or row.state == "removed" or (row.state == "shown" and row.agent != agent):
-                raise NameTaken("the display name is taken, or looks like one that is; choose another one")
+                raise _taken(name, "the display name is taken, or looks like one that is; choose another one")
             self._retire(session, account, agent)
             row.name, row.agent, row.state, row.changed_at = name, agent, "shown", self._now()
             session.add(row)
@@ -129,7 +129,8 @@ class DisplayNames:
 
     def _require_agent(self, account: str, agent: str) -> None:
         if agent not in self._agents(account):
-            raise NotFound(f"the account {account} has submitted no agent of this name")
+            detail = "You have submitted no agent of this name. GET /display-names lists yours; submit it first."
+            raise NotFound(f"the account {account} has submitted no agent of this name", detail=detail)
 
     def _retire(self, session: Session, account: str, agent: str) -> None:
         row = _shown(session, account, agent)
@@ -152,7 +153,19 @@ def _shown(session: Session, account: str, agent: str) -> DisplayNameRow | None:
 def _require_room(session: Session, account: str) -> None:
     query = select(func.count()).select_from(DisplayNameRow).where(DisplayNameRow.account == account)
     if session.exec(query).one() >= MOST:
-        raise OverQuota(f"all {MOST} display names of the account are used; choose one of its former names")
+        raise OverQuota(
+            f"all {MOST} display names of the account are used; choose one of its former names",
+            detail=f"Your account has chosen {MOST} display names, as many as it may. Choose one that it had before.",
+            limit={"name": "display_names", "value": MOST, "unit": "names"},
+        )
+
+
+def _taken(name: str, message: str) -> NameTaken:
+    detail = (
+        "This name is taken: another agent or account has or had it, or one that looks like it (case, separators, "
+        "0 and O, 1 and l and I do not count). Choose another one."
+    )
+    return NameTaken(message, detail=detail, field="name", given=name, state="name-taken")
 
 
 def _agent(agent: str, rows: list[DisplayNameRow]) -> NamedAgent:

@@ -20,6 +20,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute
 
+from quarterturn.errors import ApplicationError
 from quarterturn.http import openapi_document
 from quarterturn.http.dependencies.services import HttpServices
 from quarterturn.http.identity import signin
@@ -86,6 +87,7 @@ def skeleton(lifespan: Callable[[FastAPI], Any] | None = None) -> FastAPI:
     """Return an application with all routes; every one of a process shares them."""
     app = _application(lifespan=lifespan, routes=_routes())
     app.add_exception_handler(problems.Problem, _problem)
+    app.add_exception_handler(ApplicationError, _refusal)
     app.add_exception_handler(HTTPException, _status)
     app.add_exception_handler(RequestValidationError, _invalid)
     require_all(app)
@@ -192,6 +194,14 @@ def _problem(request: Request, error: Exception) -> Response:
     if error.code == "unauthenticated":
         return signin.kept_out(request)
     return html.problem(error.code, error.headers, error.members.get("detail"))
+
+
+def _refusal(request: Request, error: Exception) -> Response:
+    """Answer what an error says for callers; one that says nothing for them goes on to the middleware."""
+    assert isinstance(error, ApplicationError)  # noqa: S101 - likewise
+    if not error.shown:
+        raise error
+    return _problem(request, validation.problem_of(error))
 
 
 def _status(request: Request, error: Exception) -> Response:

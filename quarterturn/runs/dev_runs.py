@@ -6,14 +6,16 @@ The first task is a smoke test: where the agent cannot start, or never asks for 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quarterturn.boxes import choose_box
-from quarterturn.progress import Progress
+from quarterturn.errors import AgentCrashed
+from quarterturn.progress import NullProgress, Progress
 from quarterturn.runs.hosted_endpoint import ephemeral
-from quarterturn.runs.request import ALONE, RunControl, RunRequest
+from quarterturn.runs.request import Facilities, RunRequest, is_held
 from sandbox.boxes.box import Box
 from sandbox.claim_judge.claim_judge import ClaimJudge
 from sandbox.endpoint.signature import Sender
@@ -22,11 +24,18 @@ from sandbox.model_gateway.process import ModelGateway
 from sandbox.results.failure import AGENT_CRASHED
 from sandbox.results.outcome import BUDGETS, TaskRun
 from sandbox.results.score import Result, Score, score
+from sandbox.runs.claims import has_claims
 from sandbox.runs.journal import RunJournal
 from sandbox.runs.run import PlannedTask, RunSetup, Terms, run_set
 from sandbox.runs.run_environment import warm
 from sandbox.runs.submission import Submission
 from vault.task.document import Task
+
+if TYPE_CHECKING:  # loads SQLAlchemy, which a dev run needs for nothing
+    from quarterturn.runs.measures import RunMeasures
+    from quarterturn.submissions.store.queue import Lease
+    from quarterturn.submissions.store.requests import SubmissionRecord
+    from quarterturn.submissions.store.traces import TraceStore
 
 LONGEST = 300
 """Characters of a program's last line that a sentence quotes."""
@@ -70,25 +79,25 @@ class DevRun:
         return data | {"later_trials": later} if later else data
 
 
-class HeldJournal(RunJournal):
-    """Journal of a run on public tasks: it ends where its holder does.
+class UnrecordedJournal(RunJournal):
+    """Journal of a run of which nothing is recorded: shows progress, and ends where its worker's lease does.
 
     Args:
-        hold: who controls it.
+        lease: of the job that plays it; None: a command does.
         advance: shows that a task has ended.
     """
 
-    def __init__(self, hold: RunControl, advance: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, lease: Lease | None = None, advance: Callable[[], None] = lambda: None) -> None:
         super().__init__()
-        self._hold, self._advance = hold, advance
+        self._lease, self._advance = lease, advance
 
     def record_outcome(self, run: TaskRun) -> None:  # noqa: ARG002 - everything is given back
         """Show that a task has ended."""
         self._advance()
 
     def is_ended(self) -> bool:
-        """Say whether the holder goes on."""
-        return self._hold.lease_status() != "held"
+        """Say whether the worker has lost or given back its job."""
+        return not is_held(self._lease)
 
 
 def prepare(chosen: RunRequest) -> tuple[Submission, Box]:
@@ -111,7 +120,7 @@ def dev(
     model: ModelGateway | None = None,
     *,
     claims: ClaimJudge | None = None,
-    hold: RunControl = ALONE,
+    lease: Lease | None = None,
     trials: int = 1,
     prepared: tuple[Submission, Box] | None = None,
 ) -> DevRun:
@@ -120,12 +129,12 @@ def dev(
     submitted, box = prepared or prepare(chosen)
     label = f"{submitted.name} on the dev set"
     planned = [PlannedTask(task) for task in tasks]
-    playing = machine_lock.playing(own, lambda: hold.lease_status() != "held")
+    playing = machine_lock.playing(own, lambda: not is_held(lease))
     with playing, chosen.places(sender) as places, out.progress(label, len(tasks) * trials) as advance:
         setup = RunSetup(box, places, terms=Terms(models=model, claims=claims))
 
         def play(part: Sequence[PlannedTask]) -> list[TaskRun]:
-            return run_set(part, submitted, setup, HeldJournal(hold, partial(advance, 1)))
+            return run_set(part, submitted, setup, UnrecordedJournal(lease, partial(advance, 1)))
 
         runs = play(planned[:1])
         if why := never_asked_reason(runs, hosted=chosen.hosting is not None):
@@ -133,6 +142,36 @@ def dev(
         runs += play(planned[1:])
         later = [play(planned) for _ in range(trials - 1)]
     return DevRun(box.name, tasks, runs, later_trials=later)
+
+
+class PublicRuns:
+    """Runs what is submitted on public tasks, and keeps its trace.
+
+    Args:
+        facilities: models, claim judge and tasks.
+        traces: where traces are kept.
+        measures: what is computed of each run.
+    """
+
+    def __init__(self, facilities: Facilities, traces: TraceStore, measures: RunMeasures) -> None:
+        self._facilities, self._traces, self._measures = facilities, traces, measures
+
+    def run(self, chosen: RunRequest, submission: SubmissionRecord, lease: Lease) -> None:
+        """Run the dev set, or one task of it as a check.
+
+        Raises:
+            AgentCrashed: the agent did nothing on its first task, or ended with an error on each.
+        """
+        own = self._facilities
+        drafts = own.dev_drafts(1 if submission.tasks == "check" else None)
+        tasks = [Task.parse(draft.task) for draft in drafts]
+        judging = own.claim_judges.opened("dev") if any(map(has_claims, tasks)) else nullcontext()
+        with own.models.gateway(submission.model, "dev") as model, judging as claims:
+            run = dev(chosen, tasks, NullProgress(), own.sender, model, claims=claims, lease=lease)
+        measured = self._measures.measured(run, drafts[: len(run.tasks)])
+        self._traces.keep(submission.id, run.as_json() | {"measures": measured})
+        if run.crashed:
+            raise AgentCrashed(run.stopped or "its program ended with an error on each task")
 
 
 def never_asked_reason(runs: Sequence[TaskRun], *, hosted: bool = False) -> str | None:

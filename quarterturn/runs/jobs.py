@@ -1,103 +1,53 @@
-"""Worker job: runs one claimed submission, and records its end under that claim.
+"""Worker: threads that claim submissions from the database, run each, and record its end under its claim.
 
 1. while it runs, a thread renews the claim; cancellation by its owner is checked once a second
 2. a ledger run that an earlier attempt opened is resumed
 3. only the worker that still holds the claim writes its end; a failure is recorded as a code, never as an error's text
 4. a job that was lost to another worker, or given back because this one stops, is left as it is
-5. while the database is unavailable nothing can be written, so nothing is decided: the job is given back once the
-   database answers, or reaped, and resumed
+5. while the database is unavailable nothing can be written, so nothing is decided: why the run stopped is written once
+   the database answers, and the job is given back, or reaped, and resumed; tasks in play are then served again
 6. a job that this machine cannot run now (no engine, a port is taken) is set aside and retried, `PATIENCE` times
 7. an opened run is resumed after any other failure too, `TRIES` times in all, attempts of workers that fell silent
    included: tasks that it has not served yet count as failed when the month turns
 8. a run that an earlier attempt or the turn has closed is not played again: only the record of its end was lost
-9. a private run is closed on a full minute of the clock, so that its agent tells no more by when it ends
+9. the row is the job, so enqueueing only wakes a waiting worker once the row is committed; another process on the same
+   home may work beside it, and the claims keep them apart
 """
 
 from __future__ import annotations
 
 import logging
+import os
+import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from datetime import datetime
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
+from sqlalchemy import event
 from sqlmodel import Session
 
-from quarterturn.errors import NotAllowed
+from quarterturn.choices import WorkerClass
+from quarterturn.errors import MonthTurned
 from quarterturn.failure_codes import code_of
 from quarterturn.progress import NullProgress
+from quarterturn.retry_loop import RetryLoop
+from quarterturn.runs.dev_runs import PublicRuns
 from quarterturn.runs.private_runs import PrivateRuns
-from quarterturn.runs.request import LeaseStatus, RunControl, RunRequest
-from quarterturn.submissions.store.queue import LEASE, TRIES, Claim, Queue, pause
+from quarterturn.runs.request import RunRequest
+from quarterturn.settings import Settings
+from quarterturn.submissions.store.queue import TRIES, Claim, Lease, Queue, pause
 from quarterturn.submissions.store.requests import SubmissionRecord, Submissions
+from quarterturn.submissions.traces import TraceRelease
 from sandbox.runs.store import RunRecord, Runs, RunState
 from vault.errors import Unavailable
 
-RENEW = LEASE.total_seconds() / 3  # seconds between renewals
-GRID = 60.0  # seconds between two moments at which private runs are closed
 PATIENCE = 30  # attempts, two hours of them, until the submission fails with the code `machine`
 
+POLL, REAP = 1.0, 15.0  # seconds between looks, and between reaps
+Work = Callable[[Claim, threading.Event], None]
+
 log = logging.getLogger("quarterturn.worker")
-
-
-class _Turned(NotAllowed):
-    """The month turned before the run was opened, so it would count against another month's quota."""
-
-
-class LeaseHeartbeat:
-    """Heartbeat of a lease: renews the claim in a thread, and gives its status."""
-
-    def __init__(self, submissions: Submissions, queue: Queue, claim: Claim, stopping: threading.Event) -> None:
-        self._submissions, self._queue, self._claim, self._stopping = submissions, queue, claim, stopping
-        self._ended = threading.Event()
-
-    def status(self) -> LeaseStatus:
-        """Say whether the job is still this worker's, and whether the worker goes on."""
-        stopped, held = self._stopping.is_set(), ("running", self._claim.attempt)
-        try:
-            submission = self._submissions.get(self._claim.id)
-        except Unavailable:
-            return "stopped" if stopped else "held"  # as far as anybody can tell: whatever is written is fenced
-        if submission.state == "cancelled":
-            return "cancelled"
-        if (submission.state, submission.attempt) != held:
-            return "lost"
-        return "stopped" if stopped else "held"
-
-    @contextmanager
-    def kept(self) -> Iterator[None]:
-        """Renew the claim for as long as the block lasts."""
-        thread = threading.Thread(target=self._renew, name=f"beat {self._claim.number}", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            self._ended.set()
-            thread.join()
-
-    def _renew(self) -> None:
-        while not self._ended.wait(RENEW):
-            with suppress(Unavailable):
-                self._queue.renew(self._claim)
-
-
-class RunKinds(NamedTuple):
-    """How each kind of submission is run.
-
-    Attributes:
-        private: the private set.
-        public: public tasks; keeps the trace.
-        request: makes the request of a submission.
-        settle: publishes what a run that has ended left unpublished: the disk failed, or the turn ended it.
-    """
-
-    private: PrivateRuns
-    public: Callable[[RunRequest, SubmissionRecord, RunControl], None]
-    request: Callable[[SubmissionRecord], RunRequest]
-    settle: Callable[[SubmissionRecord], None]
 
 
 class JobWorker:
@@ -107,25 +57,36 @@ class JobWorker:
         submissions: the submissions.
         queue: their claims.
         runs: the rows of official runs.
-        kinds: how each kind of submission is run.
-        now: the present moment.
+        settings: where endpoints call back, and the box of their runs.
+        private: runs the private set.
+        public: runs public tasks.
+        traces: adds to the trace of a run that has ended the tasks that retired meanwhile.
     """
 
     def __init__(
-        self, submissions: Submissions, queue: Queue, runs: Runs, kinds: RunKinds, now: Callable[[], datetime]
+        self,
+        submissions: Submissions,
+        queue: Queue,
+        runs: Runs,
+        *,
+        settings: Settings,
+        private: PrivateRuns,
+        public: PublicRuns,
+        traces: TraceRelease,
     ) -> None:
-        self._submissions, self._queue, self._runs, self._kinds, self._now = submissions, queue, runs, kinds, now
+        self._submissions, self._queue, self._runs, self._settings = submissions, queue, runs, settings
+        self._private, self._public, self._traces = private, public, traces
 
     def work(self, claim: Claim, stopping: threading.Event) -> None:
         """Run a job and record its end."""
         submission = self._submissions.get(claim.id)
-        beat = LeaseHeartbeat(self._submissions, self._queue, claim, stopping)
+        lease = Lease(self._submissions, self._queue, claim, stopping)
         code: str | None = None
         lack: Exception | None = None
         failed = False
-        with beat.kept():
+        with lease.kept():
             try:
-                code = self._play(submission, claim, beat)
+                code = self._play(submission, lease)
             except Unavailable as error:
                 lack = error
             except Exception as error:
@@ -133,33 +94,26 @@ class JobWorker:
                 if self._goes_on(submission, claim, code):
                     lack, failed, code = error, code != "machine", None
         if lack is None and (code is None or not stopping.is_set()):
-            self._queue.finish(claim, code)
+            lease.outlast(partial(self._queue.finish, claim, code))
         elif lack is None or stopping.is_set():
-            self._queue.give_back(claim)
+            lease.outlast(partial(self._queue.give_back, claim))
         else:
             reason = str(lack) if isinstance(lack, Unavailable) else f"{code_of(lack)}; quarterturn doctor may say why"
             log.warning("%s waits; next try in %d s: %s", claim.id, pause(claim.attempt).total_seconds(), reason)
-            self._queue.give_back(claim, pause(claim.attempt), failed=failed)
+            lease.outlast(partial(self._queue.give_back, claim, pause(claim.attempt), failed=failed))
 
-    def _play(self, submission: SubmissionRecord, claim: Claim, beat: LeaseHeartbeat) -> str | None:
+    def _play(self, submission: SubmissionRecord, lease: Lease) -> str | None:
         """Play a submission; give the code of the run that was closed, if it has one."""
-        chosen = self._kinds.request(submission)
+        chosen = RunRequest.of(submission, self._settings)
         if submission.run is not None and self._runs.get(submission.run).state is RunState.DONE:
-            self._kinds.settle(submission)
+            self._private.settle()
+            self._traces.release_all(submission)
         elif submission.tasks == "private":
-            opened, before_close = partial(self._opened, submission, claim), partial(self._wait_for_grid, beat)
-            hold = RunControl(submission.run, opened, beat.status, again=True, before_close=before_close)
-            self._kinds.private.run(chosen, NullProgress(), hold)
+            self._private.run(chosen, NullProgress(), submission.run, lease)
         else:
-            self._kinds.public(chosen, submission, RunControl(lease_status=beat.status))
+            self._public.run(chosen, submission, lease)
         record = self._run(submission.id)
         return record.code if record is not None and record.state is RunState.DONE else None
-
-    def _wait_for_grid(self, beat: LeaseHeartbeat) -> None:
-        """Wait for a full minute, for as long as the job is this worker's and the worker goes on."""
-        end = time.monotonic() + -self._now().timestamp() % GRID
-        while (left := end - time.monotonic()) > 0 and beat.status() == "held":
-            time.sleep(min(1.0, left))
 
     def _why(self, name: str, error: Exception) -> str | None:
         """Give the code of a failure, or None where the run was closed; a turn's end is known by the run alone."""
@@ -167,7 +121,7 @@ class JobWorker:
         if record is not None and record.state is RunState.DONE:
             return record.code
         aborted = record is not None and record.state is RunState.ABORTED and record.code == "turn"
-        return "turn" if aborted or isinstance(error, _Turned) else code_of(error)
+        return "turn" if aborted or isinstance(error, MonthTurned) else code_of(error)
 
     def _goes_on(self, submission: SubmissionRecord, claim: Claim, code: str | None) -> bool:
         """Say whether a submission that failed with a code is tried again."""
@@ -180,9 +134,61 @@ class JobWorker:
         number = self._submissions.get(name).run
         return self._runs.get(number) if number is not None else None
 
-    def _opened(self, submission: SubmissionRecord, claim: Claim, session: Session, run: int) -> None:
-        """Write down which run a job opens, within the transaction that opens it; what this raises opens none."""
-        if self._runs.get(run, session).month != submission.month:
-            raise _Turned(f"submission {submission.id} is one of {submission.month}, which is over; submit it again")
-        if not self._queue.opened(claim, run, session):
-            raise RuntimeError("the claim was lost before the run was opened")
+
+class LocalExecutor:
+    """Works on the jobs of one home in this process (`quarterturn.submissions.store.queue.Executor`).
+
+    Args:
+        queue: the jobs of the home.
+        work: runs one job and records its end; called by all threads.
+        workers: how many jobs are worked on at a time; none, where others work and this process only takes jobs in.
+        only: the class of runs that are worked on here; all of them by default.
+    """
+
+    def __init__(self, queue: Queue, work: Work, workers: int = 1, only: WorkerClass | None = None) -> None:
+        self._queue, self._work, self._count, self._only = queue, work, workers, only
+        self._name, self._reap_at = named(), 0.0
+        self._wake, self._stopping = threading.Event(), threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def enqueue(self, session: Session, number: int) -> None:  # noqa: ARG002 - the row says it all
+        """Wake a worker once the row is there."""
+        event.listen(session, "after_commit", lambda _: self._wake.set(), once=True)
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._stopping.clear()
+        steady = RetryLoop(self._stopping)
+        self._threads = [
+            threading.Thread(target=steady.make, args=(partial(self._look, place),), name=f"worker {place}")
+            for place in range(self._count)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Claim no more jobs; a job that is being played is given back, and its run is resumed later."""
+        self._stopping.set()
+        self._wake.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _look(self, place: int) -> None:
+        """Work until nothing may be taken, then wait to be woken, or a moment."""
+        if place == 0 and time.monotonic() >= self._reap_at:
+            self._reap_at = time.monotonic() + REAP
+            self._queue.reap()
+        take(self._queue, f"{self._name}/{place}", self._work, self._stopping, self._only)
+        self._wake.wait(POLL)
+        self._wake.clear()
+
+
+def take(queue: Queue, worker: str, work: Work, stopping: threading.Event, only: WorkerClass | None = None) -> None:
+    """Claim jobs (of a class) and run them, until none may be claimed or this worker stops."""
+    while not stopping.is_set() and (claim := queue.claim(worker, only)) is not None:
+        work(claim, stopping)
+
+
+def named() -> str:
+    """Give the name of this process as a worker: host and process id."""
+    return f"{socket.gethostname()[:60]}:{os.getpid()}"

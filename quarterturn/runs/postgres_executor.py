@@ -28,7 +28,7 @@ from sqlmodel import Session
 
 from quarterturn.choices import WorkerClass
 from quarterturn.retry_loop import RetryLoop
-from quarterturn.runs.local_executor import REAP, LocalExecutor, Work, named, take
+from quarterturn.runs.jobs import REAP, LocalExecutor, Work, named, take
 from quarterturn.submissions.store.queue import Executor, Queue
 from vault.database import driver_address, transaction
 from vault.errors import Unavailable

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 
 from quarterturn.errors import AgentCrashed, NotAllowed, Refused, UpstreamDown
+from quarterturn.findings.detection import Detection
 from quarterturn.progress import Progress
-from quarterturn.runs.dev_runs import HeldJournal, never_asked_reason
-from quarterturn.runs.request import ALONE, Facilities, LeaseStatus, RunControl, RunRequest
+from quarterturn.public_view import PublicViewWriter
+from quarterturn.runs.dev_runs import UnrecordedJournal, never_asked_reason
+from quarterturn.runs.request import Facilities, RunRequest, is_held
 from quarterturn.settings import RunSettings
-from quarterturn.submissions.store.requests import SubmissionRecord
-from rotation.runs.journal import OfficialJournal
+from quarterturn.submissions.store.queue import Lease
+from quarterturn.submissions.store.requests import Submissions
 from rotation.runs.official import OfficialRuns
-from rotation.runs.run_tasks import OpenRun, RunTasks
+from rotation.runs.run_tasks import OfficialJournal, OpenRun, RunTasks
 from sandbox.attacks import selfcheck
 from sandbox.boxes.box import AgentLauncher, Box, ResourceLimits
 from sandbox.claim_judge.claim_judge import ClaimJudge
@@ -56,17 +58,17 @@ def require_smoke_test(play: Callable[[], Sequence[TaskRun]], *, hosted: bool) -
 
 @dataclass(frozen=True, slots=True)
 class _RunContext:
-    """A run that is being played: its rows, who controls it, its upstream, and what shows that a task has ended."""
+    """A run that is being played: its rows, its worker's lease, its upstream, and what shows that a task has ended."""
 
     run: OpenRun
     runs: Runs
-    hold: RunControl
+    lease: Lease | None
     upstream: str | None
     advance: Callable[[], None]
 
 
 class PrivateJournal(OfficialJournal):
-    """Journal of an official run that is played here: it ends where its holder, its owner or an upstream is gone."""
+    """Journal of an official run that is played here: it ends where its lease, its owner or an upstream is gone."""
 
     def __init__(self, run_tasks: RunTasks, context: _RunContext, judged_by: Mapping[str, str]) -> None:
         super().__init__(run_tasks, context.run, judged_by)
@@ -90,25 +92,12 @@ class PrivateJournal(OfficialJournal):
         """Say whether another worker, its owner or the turn has ended this attempt."""
         run, context = self._context.run, self._context
         try:
-            return context.hold.lease_status() != "held" or not context.runs.held(run.record.number, run.attempt)
+            return not is_held(context.lease) or not context.runs.held(run.record.number, run.attempt)
         except Unavailable:  # nobody can tell; whatever is written is fenced
             return False
 
 
-@dataclass(frozen=True, slots=True)
-class AfterRun:
-    """What follows a run.
-
-    Attributes:
-        closed: called with the number of a run that was played to its end.
-        ended: called after a run was ended without that.
-    """
-
-    closed: Callable[[int], None]
-    ended: Callable[[], None]
-
-
-class RunPlayer:
+class PrivateRuns:
     """Plays official runs: opens them in the ledger, serves every task of the private set, and closes them.
 
     Args:
@@ -116,108 +105,32 @@ class RunPlayer:
         run_tasks: their tasks, as they are served.
         runs: their rows.
         settings: how many tasks are played at a time, and for how long.
-        after: what follows a run.
-    """
-
-    def __init__(
-        self, official: OfficialRuns, run_tasks: RunTasks, runs: Runs, settings: RunSettings, after: AfterRun
-    ) -> None:
-        self._official, self._run_tasks, self._runs = official, run_tasks, runs
-        self._settings, self._after = settings, after
-
-    def play(
-        self,
-        submitted: Submission,
-        box: Box,
-        out: Progress,
-        *,
-        places: AgentLauncher | None = None,
-        model: ModelGateway | None = None,
-        claims: ClaimJudge | None = None,
-        hold: RunControl = ALONE,
-    ) -> tuple[OpenRun, tuple[Result, ...]]:
-        """Open a run, or resume one, serve it every task, and close it.
-
-        Where that fails, the cause is recorded with the run, and resuming it plays the tasks that were not served yet.
-        At the latest the turn ends it: no run stays open beyond its month. A run that was served nothing is aborted at
-        once, unless its holder will resume it.
-        """
-        official, upstream = self._official, model.spec.name if model else None
-        if hold.resume is not None:
-            opened = official.resume(hold.resume, submitted, box, upstream)
-        else:
-            opened = official.open(submitted, box, upstream, noted=hold.opened)
-        number = opened.record.number
-        try:
-            tasks = self._run_tasks.prepare(opened)
-            setup = RunSetup(box, places, self._settings.workers, terms=self.terms(model, claims))
-            with out.progress(submitted.name, len(tasks)) as advance:
-                context = _RunContext(opened, self._runs, hold, upstream, partial(advance, 1))
-                run_set(tasks, submitted, setup, PrivateJournal(self._run_tasks, context, _judged_by(tasks, claims)))
-            hold.before_close()
-            results = official.close(opened)
-        except BaseException as error:
-            with suppress(Exception):  # what went wrong first is what is said
-                self._after_stop(opened, hold, _stop_code(hold.lease_status(), error), out)
-            raise
-        self._after.closed(number)
-        return opened, results
-
-    def end(self, number: int) -> None:
-        """End a run that its owner cancelled, unless it has ended."""
-        if self._runs.get(number).state not in ENDED:
-            self._official.end(number, "cancelled")
-            self._after.ended()
-
-    def forget_cause(self, number: int) -> None:
-        """Clear a cause of the closed list that stopped a run: from now on its owner keeps it from continuing."""
-        self._run_tasks.forget_cause(number)
-
-    def terms(self, model: ModelGateway | None = None, claims: ClaimJudge | None = None) -> Terms:
-        """Give the terms of the home's runs; `model` is what their agents may ask, `claims` judges claims."""
-        return Terms(agent=ResourceLimits(wall=self._settings.wall_seconds), models=model, claims=claims)
-
-    def _after_stop(self, run: OpenRun, hold: RunControl, code: str | None, out: Progress) -> None:
-        """Record with a run why it stopped, or end it where nothing will resume it."""
-        number = run.record.number
-        if code is None or not self._runs.held(number, run.attempt):
-            return
-        if not STOPS[code].goes_on or not (hold.again or self._run_tasks.was_served(number)):
-            self._official.end(number, code)
-            self._after.ended()
-            return
-        self._run_tasks.stop(run, code)
-        if not hold.again:
-            out.say(
-                f"Run {number} stays open. Resume it with the same command and --resume {number}; tasks that were not "
-                "served when the month turns count as failed."
-            )
-
-
-class PrivateRuns:
-    """Runs what is submitted on the private set.
-
-    Args:
-        player: plays the run.
-        official: the runs that are bound to the ledger.
-        runs: their rows.
         facilities: boxes, signer, models, and public tasks, on one of which a program must do something first.
-        unfinished: lists the submissions that workers go on with.
+        submissions: those that workers go on with.
+        detection: looks at the results of a closed run.
+        public_view: shows what is public of a run that has ended.
     """
 
     def __init__(
         self,
-        player: RunPlayer,
         official: OfficialRuns,
+        run_tasks: RunTasks,
         runs: Runs,
+        *,
+        settings: RunSettings,
         facilities: Facilities,
-        unfinished: Callable[[], Iterable[SubmissionRecord]],
+        submissions: Submissions,
+        detection: Detection,
+        public_view: PublicViewWriter,
     ) -> None:
-        self._player, self._official, self._runs = player, official, runs
-        self._facilities, self._unfinished = facilities, unfinished
+        self._official, self._run_tasks, self._runs, self._settings = official, run_tasks, runs, settings
+        self._facilities, self._submissions = facilities, submissions
+        self._detection, self._public_view = detection, public_view
 
-    def run(self, chosen: RunRequest, out: Progress, hold: RunControl = ALONE) -> tuple[RunRecord, Box]:
-        """Run the private set; give the run and its box.
+    def run(
+        self, chosen: RunRequest, out: Progress, resume: int | None = None, lease: Lease | None = None
+    ) -> tuple[RunRecord, Box]:
+        """Run the private set, or go on with the run of this number; return the run and its box.
 
         Raises:
             NotAllowed: nothing is live, or a turn is under way; or the run that is to be resumed has ended, or is one
@@ -232,35 +145,95 @@ class PrivateRuns:
         warm()
         judge = self._official.require_judge()
         own = chosen.run_class(private=True, judged=judge is not None)
-        if hold.resume is not None and not hold.again:
-            self._require_free(hold.resume)
-        with self._owner_at_fault(hold):
+        if resume is not None and not lease:
+            self._require_free(resume)
+        resumed = resume if lease else None
+        with self._owner_at_fault(resumed):
             submitted, box = chosen.submission(lambda: self._facilities.box(chosen.named_box, own))
-            if hold.again and hold.resume is not None and self._runs.get(hold.resume).submission != submitted.digest:
-                raise Refused(f"run {hold.resume} was opened for a submission of another digest; it is not resumed")
+            if resumed is not None and self._runs.get(resumed).submission != submitted.digest:
+                raise Refused(f"run {resumed} was opened for a submission of another digest; it is not resumed")
         if chosen.hosting:
-            chosen.hosting.require_official(box, self._facilities.of_set)
+            chosen.hosting.require_official(box, self._facilities.spec.name)
         with ExitStack() as stack:
-            stack.enter_context(machine_lock.playing(own, lambda: hold.lease_status() != "held"))
-            with self._owner_at_fault(hold):
+            stack.enter_context(machine_lock.playing(own, lambda: not is_held(lease)))
+            with self._owner_at_fault(resumed):
                 places = stack.enter_context(chosen.places(self._facilities.sender))
-            model = stack.enter_context(self._facilities.model(chosen.model, "private"))
-            claims = stack.enter_context(self._facilities.claims("private") if judge else nullcontext())
+            model = stack.enter_context(self._facilities.models.gateway(chosen.model, "private"))
+            claims = stack.enter_context(self._facilities.claim_judges.opened("private") if judge else nullcontext())
             if claims and not claims.check():
                 raise UpstreamDown(f"the claim judge's upstream '{claims.spec.upstream.name}' does not answer")
             out.say("checking that nothing gets out of the box")
             require_wall(box)
-            if hold.resume is None:
+            if resume is None:
                 out.say("trying the agent on a task of the dev set, then opening the run")
                 first = [PlannedTask(task) for task in self._facilities.dev_tasks(1)]
-                setup = RunSetup(box, places, terms=self._player.terms(model))
-                play = partial(run_set, first, submitted, setup, HeldJournal(hold))
+                setup = RunSetup(box, places, terms=self.terms(model))
+                play = partial(run_set, first, submitted, setup, UnrecordedJournal(lease))
                 require_smoke_test(play, hosted=chosen.hosting is not None)
-            opened, _ = self._player.play(submitted, box, out, places=places, model=model, claims=claims, hold=hold)
+            opened, _ = self.play(
+                submitted, box, out, places=places, model=model, claims=claims, resume=resume, lease=lease
+            )
         return opened.record, box
 
+    def play(
+        self,
+        submitted: Submission,
+        box: Box,
+        out: Progress,
+        *,
+        places: AgentLauncher | None = None,
+        model: ModelGateway | None = None,
+        claims: ClaimJudge | None = None,
+        resume: int | None = None,
+        lease: Lease | None = None,
+    ) -> tuple[OpenRun, tuple[Result, ...]]:
+        """Open a run, or resume the one of this number, serve it every task, and close it.
+
+        Where that fails, the cause is recorded with the run, and resuming it plays the tasks that were not served yet.
+        At the latest the turn ends it: no run stays open beyond its month. A run that was served nothing is aborted at
+        once, unless workers will resume it: a job has a lease, a command has none.
+        """
+        upstream = model.spec.name if model else None
+        if resume is not None:
+            opened = self._official.resume(resume, submitted, box, upstream)
+        else:
+            with self._official.opening(submitted, box, upstream) as opening:
+                if lease:
+                    lease.record_run(opening.record, opening.session)
+            opened = opening.run
+        number = opened.record.number
+        try:
+            tasks = self._run_tasks.prepare(opened)
+            setup = RunSetup(box, places, self._settings.workers, terms=self.terms(model, claims))
+            with out.progress(submitted.name, len(tasks)) as advance:
+                context = _RunContext(opened, self._runs, lease, upstream, partial(advance, 1))
+                run_set(tasks, submitted, setup, PrivateJournal(self._run_tasks, context, _judged_by(tasks, claims)))
+            if lease:
+                lease.wait_to_close()
+            results = self._official.close(opened)
+        except BaseException as error:
+            stop = partial(self._after_stop, opened, lease, error, out)
+            with suppress(Exception):  # what went wrong first is what is said
+                if lease:
+                    lease.outlast(stop)  # unwritten, an outage of ours would fail what was in play
+                else:
+                    stop()
+            raise
+        self._detection.run(f"results of run {number}")
+        self._public_view.update()
+        return opened, results
+
+    def settle(self) -> None:
+        """Publish what a run that has ended left unpublished: the disk failed, or the turn ended it."""
+        self._official.publish()
+        self._public_view.update()
+
+    def terms(self, model: ModelGateway | None = None, claims: ClaimJudge | None = None) -> Terms:
+        """Give the terms of the home's runs; `model` is what their agents may ask, `claims` judges claims."""
+        return Terms(agent=ResourceLimits(wall=self._settings.wall_seconds), models=model, claims=claims)
+
     @contextmanager
-    def _owner_at_fault(self, hold: RunControl) -> Iterator[None]:
+    def _owner_at_fault(self, resumed: int | None) -> Iterator[None]:
         """Charge the owner where the submission itself is gone: that is no cause of the closed list.
 
         An image may be taken away, a tag moved and a name left without an address, by whoever saw a run go badly.
@@ -269,8 +242,8 @@ class PrivateRuns:
             yield
         except Exception as error:
             ours = kind_of(error) in {None, "unavailable"} and not isinstance(error, Unresolved)
-            if hold.again and hold.resume is not None and not ours:
-                self._player.forget_cause(hold.resume)
+            if resumed is not None and not ours:
+                self._run_tasks.forget_cause(resumed)
             raise
 
     def _require_free(self, number: int) -> None:
@@ -279,12 +252,28 @@ class PrivateRuns:
             raise NotAllowed(
                 f"run {number} has ended ({record.state}): nothing of it is left to play; a new run leaves --resume out"
             )
-        for submission in self._unfinished():
+        for submission in self._submissions.unfinished():
             if submission.run == number:
                 raise NotAllowed(
                     f"run {number} is that of submission {submission.id}, which is {submission.state}: workers go on "
                     "with it, so leave it to them"
                 )
+
+    def _after_stop(self, run: OpenRun, lease: Lease | None, error: BaseException, out: Progress) -> None:
+        """Record with a run why it stopped, or end it where nothing will resume it."""
+        number, code = run.record.number, _stop_code(lease, error)
+        if code is None or not self._runs.held(number, run.attempt):
+            return
+        if not STOPS[code].goes_on or not (lease or self._run_tasks.was_served(number)):
+            self._official.end(number, code)
+            self._public_view.update()
+            return
+        self._run_tasks.stop(run, code)
+        if not lease:
+            out.say(
+                f"Run {number} stays open. Resume it with the same command and --resume {number}; tasks that were not "
+                "served when the month turns count as failed."
+            )
 
 
 def _judged_by(tasks: Sequence[PlannedTask], claims: ClaimJudge | None) -> dict[str, str]:
@@ -293,8 +282,9 @@ def _judged_by(tasks: Sequence[PlannedTask], claims: ClaimJudge | None) -> dict[
     return dict.fromkeys(judged, claims.spec.upstream.name) if claims else {}
 
 
-def _stop_code(lease_status: LeaseStatus, error: BaseException) -> str | None:
+def _stop_code(lease: Lease | None, error: BaseException) -> str | None:
     """Give the code of what stopped a run; None where another worker has it."""
+    lease_status = lease.status() if lease else "held"
     if lease_status in ("lost", "cancelled"):
         return "cancelled" if lease_status == "cancelled" else None
     if lease_status == "stopped" or isinstance(error, KeyboardInterrupt):

@@ -7,8 +7,7 @@ from functools import partial
 from typing import Any
 
 from quarterturn.progress import Progress
-from quarterturn.runs.dev_runs import HeldJournal, result_of
-from quarterturn.runs.request import ALONE
+from quarterturn.runs.dev_runs import UnrecordedJournal, result_of
 from rotation.month.store import MonthStore
 from sandbox.boxes.box import Box, WorldLauncher
 from sandbox.results.score import Result
@@ -37,7 +36,8 @@ def reference(
         for item in opened
     ]
     with out.progress(submitted.name, len(planned)) as advance:
-        setup, journal = RunSetup(box, workers=workers, kept=kept, terms=terms), HeldJournal(ALONE, partial(advance, 1))
+        setup = RunSetup(box, workers=workers, kept=kept, terms=terms)
+        journal = UnrecordedJournal(advance=partial(advance, 1))
         runs = run_set(planned, submitted, setup, journal)
     return [
         result_of(item.task, run, vault.record(item.task.id).skeleton_tag)

@@ -1,52 +1,36 @@
-"""Run requests: what is to be run, where, and how a run is resumed, cancelled and stopped."""
+"""Run requests: what is to be run, and what a home gives to its runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Self
 
-from quarterturn.choices import BoxName, TaskSet
+from quarterturn.choices import BoxName
 from quarterturn.errors import Malformed
 from quarterturn.runs.hosted_endpoint import Hosting
 from sandbox.boxes.box import AgentLauncher, Box
-from sandbox.claim_judge.claim_judge import ClaimJudge
 from sandbox.endpoint.signature import Sender
 from sandbox.image_reference import ImageReference
 from sandbox.isolation.run_classes import RunClass, run_class
-from sandbox.model_gateway.process import ModelGateway
 from sandbox.runs import submission as submissions
 from sandbox.runs.submission import Submission
 from vault.task.document import Task
 
 if TYPE_CHECKING:  # loads SQLAlchemy, which a dev run needs for nothing
-    from sqlmodel import Session
-
-LeaseStatus = Literal["held", "cancelled", "stopped", "lost"]
-
-
-@dataclass(frozen=True, slots=True)
-class RunControl:
-    """Control of a run while it is played: resuming, cancelling and stopping it.
-
-    Attributes:
-        resume: the number of the run that an earlier attempt opened, or None.
-        opened: called with the run's number within the transaction that opens it; if it raises, none is opened.
-        lease_status: called once a second. A run that its owner `cancelled` is ended in the public log; one that the
-            operator `stopped`, or that was `lost` to another worker, is resumed later.
-        again: whether its holder resumes it without being told.
-        before_close: called once all tasks were played, before the run is closed.
-    """
-
-    resume: int | None = None
-    opened: Callable[[Session, int], None] = lambda _session, _number: None
-    lease_status: Callable[[], LeaseStatus] = lambda: "held"
-    again: bool = False
-    before_close: Callable[[], None] = lambda: None
+    from grammars.language.grammar import Draft
+    from quarterturn.keys.claim_judge import ClaimJudges
+    from quarterturn.keys.models import ModelUpstreams
+    from quarterturn.settings import Settings
+    from quarterturn.submissions.store.queue import Lease
+    from quarterturn.submissions.store.requests import SubmissionRecord
+    from rotation.month.sets import SetSpec
 
 
-ALONE = RunControl()
+def is_held(lease: Lease | None) -> bool:
+    """Return whether a run goes on: that of a command does until it is interrupted, a worker's while it has the job."""
+    return lease is None or lease.status() == "held"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +58,15 @@ class RunRequest:
             raise Malformed("an image needs the docker box: leave --box bwrap out, or give --agent a command")
         if self.image is not None:
             ImageReference.parse(self.image)
+
+    @classmethod
+    def of(cls, submission: SubmissionRecord, settings: Settings) -> Self:
+        """Return what a submission through the service asks to be run."""
+        service, name = settings.service, submission.reference
+        if submission.kind == "image":
+            return cls(name, None, submission.account, None, model=submission.model)
+        hosting = Hosting(name, service.callbacks, service.callbacks_url or None)
+        return cls(None, None, submission.account, settings.run.box, hosting, submission.model)
 
     def run_class(self, *, private: bool, judged: bool = False) -> RunClass:
         """Say which class a run of it has, on the private set or on public tasks, with a claim judge or without."""
@@ -113,17 +106,27 @@ class Facilities:
     """What a home gives to its runs.
 
     Attributes:
-        of_set: the name of the set.
-        box: gives the box of a name (None: that of the settings) for a class of runs.
-        sender: gives the signer of requests to hosted endpoints.
-        model: gives the model process of an upstream for runs of a set; None where no upstream is named.
-        dev_tasks: gives the first tasks of the public dev set, or all.
-        claims: gives the claim judge for runs of a set; None where the settings name none.
+        spec: its set, whose dev tasks are public.
+        models: the language models that agents may ask.
+        claim_judges: the claim judge, if the settings name one.
+        box: makes the box of a name (None: that of the settings) for a class of runs.
+        sender: makes the signer of requests to hosted endpoints.
     """
 
-    of_set: str
+    spec: SetSpec
+    models: ModelUpstreams
+    claim_judges: ClaimJudges
     box: Callable[[BoxName | None, RunClass], Box]
     sender: Callable[[], Sender]
-    model: Callable[[str | None, TaskSet], AbstractContextManager[ModelGateway | None]]
-    dev_tasks: Callable[[int | None], Sequence[Task]]
-    claims: Callable[[TaskSet], AbstractContextManager[ClaimJudge | None]] = lambda _: nullcontext()
+
+    def dev_drafts(self, first: int | None = None) -> Sequence[Draft]:
+        """Return the first drafts of the public dev set, or all."""
+        from rotation.generation import shipped_dev_sets  # noqa: PLC0415 - draws in processes of its own
+
+        return shipped_dev_sets.drafts(self.spec)[:first]
+
+    def dev_tasks(self, first: int | None = None) -> Sequence[Task]:
+        """Return the first tasks of the public dev set, or all."""
+        from rotation.generation import shipped_dev_sets  # noqa: PLC0415 - likewise
+
+        return shipped_dev_sets.tasks(self.spec, first=first)

@@ -7,7 +7,7 @@ the month, so looking again, in this process or another, submits nothing more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from quarterturn.accounts.store import Accounts
 from quarterturn.errors import ApplicationError, NotAllowed
@@ -18,6 +18,7 @@ from quarterturn.submissions.service import SubmissionService
 from quarterturn.submissions.store.requests import SubmissionRecord, SubmissionRequest, Submissions
 from rotation.calendar import Month
 from rotation.errors import NotAllowed as NotLive
+from rotation.month.store import MonthStore
 
 WAITED = "It was submitted, and no worker played it before the month turned."
 
@@ -30,7 +31,7 @@ class FrozenAgents:
         accounts: where theirs are made.
         service: takes their submissions.
         submissions: what they submitted before.
-        live_month: gives the month whose set is live; raises `rotation.errors.NotAllowed` where none is.
+        months: which month is live.
     """
 
     def __init__(
@@ -39,10 +40,10 @@ class FrozenAgents:
         accounts: Accounts,
         service: SubmissionService,
         submissions: Submissions,
-        live_month: Callable[[], Month],
+        months: MonthStore,
     ) -> None:
         self._agents, self._accounts, self._service = agents, accounts, service
-        self._submissions, self._live_month = submissions, live_month
+        self._submissions, self._months = submissions, months
 
     def submit(self) -> list[contents.Notice]:
         """Submit each agent that the live month does not have yet; give a notice of each without a run, now or before.
@@ -50,7 +51,7 @@ class FrozenAgents:
         What waited all month is told of in the next one.
         """
         try:
-            month = self._live_month()
+            month = self._months.live_month()
         except NotLive:
             return []
         return [notice for name, agent in self._agents.items() for notice in self._submit(name, agent, month)]

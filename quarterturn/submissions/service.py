@@ -7,7 +7,7 @@ task. A private task's result comes with the task's retirement, and the dev set'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -15,15 +15,19 @@ from typing import Any, Literal
 
 from sqlmodel import Session
 
-from quarterturn.errors import NoEndpoints, NotFound, NoTrack, Refused
+from quarterturn.errors import ForeignImage, NoModel, NotAllowed, NotNow
 from quarterturn.failure_codes import CODES
+from quarterturn.public_view import PublicViewWriter
 from quarterturn.submissions.store.queue import Queue
 from quarterturn.submissions.store.requests import Quota, SubmissionRecord, SubmissionRequest, Submissions
-from quarterturn.submissions.store.traces import TraceScore
+from quarterturn.submissions.store.traces import TraceScore, TraceStore
 from rotation.calendar import Month
 from rotation.errors import NotAllowed as NotLive
 from rotation.exposure.tracks import DOCKER, ENDPOINT, JUDGED, MODEL
+from rotation.leaderboard.store import ScoreStore
 from rotation.month.set_file import TRACKS
+from rotation.month.store import MonthStore
+from rotation.runs.official import OfficialRuns
 from sandbox.image_reference import ImagePattern, ImageReference
 from vault.errors import Unavailable
 
@@ -57,19 +61,45 @@ class SubmissionPolicy:
         """Refuse what may not be submitted.
 
         Raises:
-            Refused: the image may be somebody else's.
-            NotFound: the settings have no such model.
-            NoEndpoints: it is an endpoint, and none can be run.
-            NoTrack: it is private, and its track is none of the set's.
+            NotAllowed: it is private, and its track is none of the set's; or it is an endpoint, and none can be run.
+            ForeignImage: the image may be somebody else's.
+            NoModel: the settings have no such model.
         """
         if wanted.tasks == "private" and (track := self._track(wanted)) not in self.tracks:
-            raise NoTrack(f"the private set has no track '{track}'; its tracks are: {', '.join(self.tracks)}")
+            field = "endpoint" if wanted.endpoint is not None else "model" if wanted.model is not None else "image"
+            names = ", ".join(self.tracks)
+            raise NotAllowed(
+                f"the private set has no track '{track}'; its tracks are: {names}",
+                detail=f"The private set accepts no runs of this kind; its tracks are: {names}. Submit to the dev set.",
+                field=field,
+                expected=" or ".join(self.tracks),
+                state="no-track",
+            )
         if wanted.endpoint is not None and not self.endpoints:
-            raise NoEndpoints("the setting service.callbacks_url names no address that an endpoint could call back")
+            raise NotAllowed(
+                "the setting service.callbacks_url names no address that an endpoint could call back",
+                detail="This service runs no hosted endpoints: its operator has set no address that they could call "
+                "back. Submit an image, or ask the operator.",
+                field="endpoint",
+                expected="an image",
+                state="no-endpoints",
+            )
         if wanted.image is not None and not self.may_name(account, ImageReference.parse(wanted.image)):
-            raise Refused("an image is named by its digest, or begins as the setting service.images says")
+            beginnings = [f"a name that begins with {prefix}" for prefix in self.prefixes(account)]
+            names = " or ".join(["a digest (sha256:…)", *beginnings])
+            raise ForeignImage(
+                "an image is named by its digest, or begins as the setting service.images says",
+                detail=f"The image may be somebody else's. Name it by {names}.",
+                field="image",
+                given=wanted.image,
+                expected=names,
+            )
         if wanted.model is not None and wanted.model not in self.models:
-            raise NotFound(f"the settings allow no model '{wanted.model}'")
+            expected = (
+                "the name of a model that this service offers; its operator names them. Without one, leave it out"
+            )
+            message = f"the settings allow no model '{wanted.model}'"
+            raise NoModel(message, field="model", expected=expected, given=wanted.model)
 
     def may_name(self, account: str, image: ImageReference) -> bool:
         """Say whether an account may name an image; names of other people's images can be guessed, digests cannot."""
@@ -87,21 +117,24 @@ class SubmissionService:
     Args:
         submissions: the submissions.
         policy: what may be submitted.
-        live_month: gives the month whose set is live; raises `rotation.errors.NotAllowed` where none is.
+        months: cohorts and turns.
         now: the present moment.
-        end_run: ends the run of a cancelled submission that no worker plays.
+        official: ends the run of a cancelled submission that no worker plays.
+        public_view: shows that it has ended.
     """
 
     def __init__(
         self,
         submissions: Submissions,
         policy: SubmissionPolicy,
-        live_month: Callable[[], Month],
+        months: MonthStore,
         now: Callable[[], datetime],
-        end_run: Callable[[int], None],
+        *,
+        official: OfficialRuns,
+        public_view: PublicViewWriter,
     ) -> None:
         self._submissions, self.policy = submissions, policy
-        self._live_month, self._now, self._end_run = live_month, now, end_run
+        self._months, self._now, self._official, self._public_view = months, now, official, public_view
 
     def submit(
         self, account: str, wanted: SubmissionRequest, *, idempotency_key: str | None, enqueue: Enqueue
@@ -109,12 +142,12 @@ class SubmissionService:
         """Accept a submission, and say whether it is new or was made before under the same idempotency key.
 
         Raises:
-            NotLive: it is private, and nothing is live.
-            Refused, NotFound, NoEndpoints, NoTrack: as for `SubmissionPolicy.require`.
-            OverQuota, NotAllowed: as for `Submissions.take`.
+            NotNow: it is private, and nothing is live.
+            NotAllowed, ForeignImage, NoModel: as for `SubmissionPolicy.require`.
+            OverQuota, NotAllowed, KeyReused: as for `Submissions.take`.
         """
         self.policy.require(account, wanted)
-        month = str(self._live_month()) if wanted.tasks == "private" else self._month()
+        month = self._live_month() if wanted.tasks == "private" else self._month()
         return self._submissions.take(account, wanted, month=month, idempotency_key=idempotency_key, enqueue=enqueue)
 
     def cancel(self, name: str, account: str) -> SubmissionRecord:
@@ -127,7 +160,8 @@ class SubmissionService:
         gone = self._submissions.cancel(name, account)
         if waits and gone.run is not None:
             with suppress(Unavailable):  # then the turn ends it
-                self._end_run(gone.run)
+                self._official.cancel(gone.run)
+                self._public_view.update()
         return self._submissions.get(name, account)
 
     def quotas(self, account: str) -> dict[str, Any]:
@@ -138,9 +172,23 @@ class SubmissionService:
     def _month(self) -> str:
         """Give the live month, or the calendar month where none is live: runs of the dev set need no live month."""
         try:
-            return str(self._live_month())
-        except NotLive:
+            return self._live_month()
+        except NotNow:
             return str(Month.of(self._now()))
+
+    def _live_month(self) -> str:
+        try:
+            return str(self._months.live_month())
+        except NotLive as error:
+            why = {
+                "detail": "No private set is live yet. Submit to the dev set, or wait for the first month; see "
+                "/rotations.",
+                "state": "no-live-set",
+            }
+            if self._months.turns():
+                detail = "The monthly turn is under way. Submit again once it is done, usually within the hour; see "
+                why = {"detail": f"{detail}/rotations.", "state": "turn-under-way", "retry_after": "60"}
+            raise NotNow(str(error), **why) from None
 
 
 class OwnerView:
@@ -148,9 +196,9 @@ class OwnerView:
 
     Args:
         queue: the order of the queue.
-        disclosed: gives the disclosed figures of a run; None while it has not been scored.
-        counted: gives how many public tasks these submissions passed, by submission, where that is stored.
-        running: counts the running submissions of an account's party.
+        submissions: the submissions.
+        scores: the disclosed figures of private runs.
+        traces: how many public tasks a submission passed.
         now: the present moment.
         at_once: how many submissions of a party run at a time.
     """
@@ -158,14 +206,14 @@ class OwnerView:
     def __init__(
         self,
         queue: Queue,
-        disclosed: Callable[[int], Mapping[str, Any] | None],
-        counted: Callable[[Collection[str]], Mapping[str, TraceScore]],
-        running: Callable[[str], int],
+        submissions: Submissions,
+        scores: ScoreStore,
+        traces: TraceStore,
         *,
         now: Callable[[], datetime],
         at_once: int,
     ) -> None:
-        self._queue, self._disclosed, self._counted, self._running = queue, disclosed, counted, running
+        self._queue, self._submissions, self._scores, self._traces = queue, submissions, scores, traces
         self._now, self._at_once = now, at_once
 
     def of(self, submission: SubmissionRecord) -> dict[str, Any]:
@@ -176,7 +224,7 @@ class OwnerView:
         """Give submissions as their owners may see them now, in this order."""
         waiting = self._queue.waiting() if any(submission.state == "queued" for submission in submissions) else []
         public = [submission.id for submission in submissions if submission.tasks != "private"]
-        scores = self._counted(public) if public else {}
+        scores = self._traces.scores(public) if public else {}
         return [self._shown(submission, waiting, scores.get(submission.id)) for submission in submissions]
 
     def _shown(self, submission: SubmissionRecord, waiting: list[int], score: TraceScore | None) -> dict[str, Any]:
@@ -194,7 +242,7 @@ class OwnerView:
             "failure": {"code": submission.code, "hint": code.hint, "ours": code.ours} if code else None,
             "charged": submission.charged,
             "run": submission.run,
-            "figures": self._disclosed(submission.run) if private and submission.run is not None else None,
+            "figures": self._scores.disclosed(submission.run) if private and submission.run is not None else None,
             "score": score._asdict() if score else None,
             "agent": submission.reference,
             "created_at": submission.created_at.isoformat(),
@@ -215,7 +263,7 @@ class OwnerView:
             return "again"
         if self._queue.awaits_named(submission.number):
             return "named"
-        if self._running(submission.account) >= self._at_once:
+        if self._submissions.count_running(submission.account) >= self._at_once:
             return "own"
         return "before" if line.index(submission.number) else "next"
 

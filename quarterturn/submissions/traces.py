@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -12,8 +12,12 @@ from typing import Any
 from quarterturn.errors import NotAllowed, NotFound, where
 from quarterturn.submissions.store.requests import SubmissionRecord, Submissions
 from quarterturn.submissions.store.traces import TraceStore
+from rotation.month.store import MonthStore
+from rotation.runs.run_ledger import RunLedger
+from rotation.runs.withdrawal import Withdrawals
 from sandbox.runs.store import Runs, RunState
 from vault.store.tasks import Vault
+from vault.task.lifecycle import TaskState
 
 WHO = "rotation"
 
@@ -67,7 +71,15 @@ class Traces:
         try:
             run = self.own(name, account)
         except NotFound:
-            raise NotAllowed("nothing of this run can be shown yet") from None
+            when = "Wait until it is done."
+            if submission.tasks == "private":
+                when = "A private run's tasks become public as they retire, at the month's turn."
+            state = submission.state
+            raise NotAllowed(
+                "nothing of this run can be shown yet",
+                detail=f"Nothing of this run is public yet; its submission is {state}. {when}",
+                state=state,
+            ) from None
         self._store.publish(name, self._now() if public else None)
         return run | {"public": public}
 
@@ -82,8 +94,10 @@ class TraceRelease:
         store: where traces are kept.
         runs: the runs and their sealed results.
         vault: opens these.
-        retired: gives the ids of all tasks that were published.
-        salts: gives the salt of each task's transcript in a run, for whoever compares it with the release.
+        submissions: the submissions with private runs.
+        months: which cohorts were published.
+        withdrawals: which of their tasks were withdrawn.
+        run_ledger: the salt of each task's transcript in a run, for whoever compares it with the release.
     """
 
     def __init__(
@@ -91,33 +105,46 @@ class TraceRelease:
         store: TraceStore,
         runs: Runs,
         vault: Vault,
-        retired: Callable[[], Collection[str]],
-        salts: Callable[[int, str], Mapping[str, str | None]],
+        *,
+        submissions: Submissions,
+        months: MonthStore,
+        withdrawals: Withdrawals,
+        run_ledger: RunLedger,
     ) -> None:
-        self._store, self._runs, self._vault, self._retired, self._salts = store, runs, vault, retired, salts
+        self._store, self._runs, self._vault, self._submissions = store, runs, vault, submissions
+        self._months, self._withdrawals, self._run_ledger = months, withdrawals, run_ledger
 
-    def release_all(self, played: Callable[[], Iterable[SubmissionRecord]]) -> None:
-        """Add what has retired since to each unpublished trace; an error is logged, and the next turn tries again."""
+    def release_all(self, *only: SubmissionRecord) -> None:
+        """Add what has retired since to each unpublished trace, or to these; an error is logged, and stops nothing.
+
+        The next turn tries again.
+        """
         with _logged("the traces of retired tasks"):
-            retired = set(self._retired())
-            for submission in played():
+            retired = self._retired()
+            for submission in only or self._submissions.played():
                 with _logged(f"the trace of {submission.id}"):
                     self._add(submission, retired)
 
     def release(self, submission: SubmissionRecord, *, published: bool = False) -> None:
         """Add what has retired since to the trace of one; with `published`, also where it was published already."""
-        self._add(submission, set(self._retired()), published=published)
+        self._add(submission, self._retired(), published=published)
 
-    def _add(self, submission: SubmissionRecord, retired: Collection[str], *, published: bool = False) -> None:
+    def _retired(self) -> set[str]:
+        """Return the ids of all tasks that were published."""
+        released = {cohort.id for cohort in self._months.cohorts("published")}
+        withdrawn = {entry.task for entry in self._withdrawals.listed() if entry.cohort in released}
+        return withdrawn | {record.id for record in self._vault.records(TaskState.PUBLISHED)}
+
+    def _add(self, submission: SubmissionRecord, retired: set[str], *, published: bool = False) -> None:
         if submission.run is None or self._runs.get(submission.run).state is not RunState.DONE:
             return
-        trace, tasks = self._store.get(submission.id), sorted(self._runs.finished(submission.run) & set(retired))
+        trace, tasks = self._store.get(submission.id), sorted(self._runs.finished(submission.run) & retired)
         if trace is not None and (len(trace.document["tasks"]) == len(tasks) or (trace.published_at and not published)):
             return
         if not tasks:
             return
         why = f"trace of retired tasks for the submitter of run {submission.run}"
-        salts = self._salts(submission.run, why)
+        salts = self._run_ledger.transcript_salts(submission.run, why)
         blobs = ((task, self._vault.open_blob(f"run/{submission.run}/{task}", who=WHO, why=why)) for task in tasks)
         played = [{"run": json.loads(blob), "transcript_salt": salts[task]} for task, blob in blobs]
         self._store.keep(submission.id, {"tasks": played})

@@ -18,7 +18,9 @@ An opening names an earlier checkpoint that covers the month's `set` statement a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from sqlmodel import Session
 
@@ -29,12 +31,28 @@ from rotation.month.judge import JudgeDigests
 from rotation.month.store import MonthStore
 from rotation.runs.run_ledger import RunLedger
 from rotation.runs.run_tasks import OpenRun, RunTasks
+from rotation.runs.scorekeeper import Scorekeeper
 from rotation.runs.withdrawal import Withdrawals
 from sandbox.boxes.box import Box
 from sandbox.results.failure import AGENT_CRASHED, Failure
 from sandbox.results.score import Result
-from sandbox.runs.store import RunRecord, Runs, RunState
+from sandbox.runs.store import ENDED, RunRecord, Runs, RunState
 from sandbox.runs.submission import Submission, must_be_submittable
+
+
+@dataclass(slots=True)
+class Opening:
+    """A run that is being opened.
+
+    Attributes:
+        record: its row.
+        session: the transaction that opens it.
+        run: the opened run, once the transaction is over and published.
+    """
+
+    record: RunRecord
+    session: Session
+    run: OpenRun = field(init=False)
 
 
 class OfficialRuns:
@@ -48,7 +66,8 @@ class OfficialRuns:
         withdrawals: completed before a run is opened.
         tracks: the ranked tracks in which runs may be opened.
         judge: what judges claims, as the settings have it now; None where nothing does.
-        scored: makes and discloses the figures of a run, within the transaction that closes it.
+        scorekeeper: makes and discloses the figures of a run, within the transaction that closes it; None: there are
+            none.
     """
 
     def __init__(
@@ -61,10 +80,10 @@ class OfficialRuns:
         *,
         tracks: Collection[str] = tuple(TRACKS),
         judge: Callable[[], JudgeDigests | None] = lambda: None,
-        scored: Callable[[Session, RunRecord, Sequence[Result]], None] = lambda _session, _record, _results: None,
+        scorekeeper: Scorekeeper | None = None,
     ) -> None:
         self._months, self._runs, self._run_ledger = months, runs, run_ledger
-        self._run_tasks, self._withdrawals, self._scored = run_tasks, withdrawals, scored
+        self._run_tasks, self._withdrawals, self._scorekeeper = run_tasks, withdrawals, scorekeeper
         self._tracks, self._judge = tracks, judge
 
     def judged(self) -> bool:
@@ -98,22 +117,23 @@ class OfficialRuns:
             )
         return promised
 
-    def open(
-        self,
-        submission: Submission,
-        box: Box,
-        upstream: str | None = None,
-        *,
-        noted: Callable[[Session, int], None] = lambda _session, _number: None,
-    ) -> OpenRun:
+    def open(self, submission: Submission, box: Box, upstream: str | None = None) -> OpenRun:
+        """Open a run; see `opening`."""
+        with self.opening(submission, box, upstream) as opening:
+            pass
+        return opening.run
+
+    @contextmanager
+    def opening(self, submission: Submission, box: Box, upstream: str | None = None) -> Iterator[Opening]:
         """Open a run of the live cohorts that its track is served, and publish the opening (steps 1 and 2).
+
+        The block runs within the transaction that opens it: whoever records the run's number there is left no orphaned
+        run by a process killed right after. If the block raises, no run is opened.
 
         Args:
             submission: what is run.
             box: the box that it runs in.
             upstream: the language model that its agents may call, or None.
-            noted: records the run's number within the transaction that opens it, so that a process killed right
-                after leaves no orphaned run. If it raises, no run is opened.
 
         Raises:
             Refused: the submission is the reference agent, or the set names a claim judge that the settings lack.
@@ -141,11 +161,12 @@ class OfficialRuns:
             named = [cohort.id for cohort in cohorts]
             opening = self._run_ledger.run_open(record, set_root=set_root, cohorts=named, head=head, judge=judge)
             self._run_ledger.record(opening, session)
-            noted(session, record.number)
+            opened = Opening(record, session)
+            yield opened
         self._run_ledger.publish()
         self._withdrawals.settle()
         started = self._runs.start(record.number)
-        return OpenRun(started, started.attempt, cohorts, upstream, judge=judge)
+        opened.run = OpenRun(started, started.attempt, cohorts, upstream, judge=judge)
 
     def resume(self, number: int, submission: Submission, box: Box, upstream: str | None = None) -> OpenRun:
         """Take over a run whose worker died (step 6); the earlier attempt can no longer write results.
@@ -181,9 +202,19 @@ class OfficialRuns:
         with self._months.transaction() as session:
             self._runs.finish(run.record.number, run.attempt, session=session, code=code)
             self._run_ledger.record(score, session)
-            self._scored(session, run.record, results)
+            if self._scorekeeper:
+                self._scorekeeper.close(session, run.record, results)
         self._run_ledger.publish()
         return results
+
+    def publish(self) -> None:
+        """Publish what the last step of a run left unpublished."""
+        self._run_ledger.publish()
+
+    def cancel(self, number: int) -> None:
+        """End a run that its owner cancelled, unless it has ended."""
+        if self._runs.get(number).state not in ENDED:
+            self.end(number, "cancelled")
 
     def end(self, number: int, code: str) -> RunRecord:
         """End a run that nobody goes on with, for a reason of `failure.STOPS`, whoever holds it (step 5).

@@ -75,7 +75,7 @@ Say = Callable[..., Said]
 @pytest.fixture(autouse=True)
 def runs_closed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let workers close private runs at once and not on the next full minute; forked processes do likewise."""
-    monkeypatch.setattr("quarterturn.runs.jobs.GRID", 0.001)
+    monkeypatch.setattr("quarterturn.submissions.store.queue.CLOSING_GRID_SECONDS", 0.001)
 
 
 class Clock:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from quarterturn.app import Application
 from quarterturn.submissions.store.queue import Claim
@@ -23,10 +22,10 @@ def passing(passes: Callable[[int, str], bool]) -> Invent:
     return lambda place, task: outcome(task.id, task.category, passed=passes(place, task.id))
 
 
-def open_run(house: Application, submitter: str, agent: str = "", **how: Any) -> OpenRun:
+def open_run(house: Application, submitter: str, agent: str = "") -> OpenRun:
     """Open a run of an image; its agent has its submitter's name, unless it is given another."""
     image = submission(submitter)
-    return house.official.open(replace(image, name=agent) if agent else image, NamedBox(), **how)  # type: ignore[arg-type]
+    return house.official.open(replace(image, name=agent) if agent else image, NamedBox())  # type: ignore[arg-type]
 
 
 def record_all(house: Application, run: OpenRun, invent: Invent) -> OpenRun:

@@ -1,10 +1,12 @@
 """Tests of runs that stop early: each result stays, unserved tasks are played, and nothing twice."""
 
 import threading
+import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,7 +14,8 @@ from quarterturn.errors import NotAllowed as NotTaken
 from quarterturn.errors import NotFound
 from quarterturn.progress import NullProgress
 from quarterturn.runs import private_runs
-from quarterturn.runs.request import RunControl, RunRequest
+from quarterturn.runs.request import RunRequest
+from quarterturn.submissions.store import queue
 from quarterturn.submissions.store.queue import TRIES, pause
 from quarterturn.submissions.store.requests import SubmissionRequest
 from rotation.errors import Refused as NotServed
@@ -103,11 +106,11 @@ def test_an_interrupted_command_says_how_to_resume_it(house, played, monkeypatch
         broken.setattr(house.run_tasks, "record", after(3, KeyboardInterrupt())(house.run_tasks.record))
         heard = Heard()
         with pytest.raises(KeyboardInterrupt):
-            house.run_player.play(agent, box, heard)
+            house.private_runs.play(agent, box, heard)
     assert len(heard.said) == 1
     assert "--resume 1" in heard.said[0]
     assert (house.runs.get(1).state, house.runs.get(1).cause) == (RunState.RUNNING, "worker-stopped")
-    opened, results = house.run_player.play(agent, box, heard, hold=RunControl(1))
+    opened, results = house.private_runs.play(agent, box, heard, resume=1)
     assert (opened.record.number, len(results)) == (1, house.spec.size)
     assert came_to(house) == {"true finished": house.spec.size}
     assert times(house)[1] >= house.spec.size - 4, "few were in play, and served again"
@@ -129,6 +132,34 @@ def test_an_internal_error_is_resumed_and_refunds_nobody(house, played, clock, m
     assert set(times(house)) == {1}, "nothing is served twice"
     found = came_to(house)
     assert found["true finished"] + found["false worker-lost"] == house.spec.size
+
+
+@pytest.mark.parametrize("backend", ["postgresql"], indirect=True)
+def test_a_database_that_goes_away_in_the_middle_of_a_run_costs_no_task(house, played, clock, postgres, monkeypatch):
+    """The cause of the stop is written once the database is back; without it, the tasks in play would have failed."""
+    played()
+    made, name, record, waits = submitted(house), house.engine.url.database, house.run_tasks.record, []
+
+    def goes_away(run, outcome):
+        if house.runs.finished(run.record.number):
+            postgres.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+            postgres.disconnect(name)
+        record(run, outcome)
+
+    def comes_back(seconds):
+        waits.append(seconds)
+        postgres.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(house.run_tasks, "record", goes_away)
+        broken.setattr(queue, "time", SimpleNamespace(monotonic=time.monotonic, sleep=comes_back))
+        house.job_worker.work(house.queue.claim("one"), threading.Event())
+    job, run = house.submissions.get(made.id), house.runs.get(1)
+    assert (len(waits), job.state, job.failed_attempts, run.cause) == (1, "queued", 0, "machine")
+    clock.now += pause(1)
+    house.job_worker.work(house.queue.claim("two"), threading.Event())
+    assert house.submissions.get(made.id).state == "done"
+    assert came_to(house) == {"true finished": house.spec.size}
 
 
 @pytest.mark.full
@@ -266,7 +297,8 @@ def test_a_run_cancelled_before_anything_was_served_costs_nothing_and_is_aborted
     made = submitted(house)
     claim = house.queue.claim("w")
     box, agent = played()
-    house.official.open(agent, box, noted=lambda own, run: house.queue.opened(claim, run, own))
+    with house.official.opening(agent, box) as opening:
+        assert house.queue.opened(claim, opening.record.number, opening.session)
     house.queue.give_back(claim)
     gone = house.submission_service.cancel(made.id, "ada")
     assert (gone.charged, house.runs.get(1).state) == (False, RunState.ABORTED)
@@ -330,15 +362,15 @@ def test_a_run_that_a_worker_goes_on_with_is_not_resumed_by_hand(house, played):
     stopped(house, made, played)
     chosen = RunRequest(image="ada/agent:1", agent=None, submitter="ada", box=None)
     with pytest.raises(NotTaken, match=f"run 1 is that of submission {made.id}, which is queued"):
-        house.private_runs.run(chosen, NullProgress(), RunControl(1))
+        house.private_runs.run(chosen, NullProgress(), 1)
 
 
 def test_a_run_that_has_ended_is_not_resumed(house, played):
     box, agent = played()
-    house.run_player.play(agent, box, NullProgress())
+    house.private_runs.play(agent, box, NullProgress())
     chosen = RunRequest(image="ada/agent:1", agent=None, submitter="ada", box=None)
     with pytest.raises(NotTaken, match=r"run 1 has ended \(done\)"):
-        house.private_runs.run(chosen, NullProgress(), RunControl(1))
+        house.private_runs.run(chosen, NullProgress(), 1)
 
 
 def test_a_run_is_not_resumed_with_anything_else(house, played):

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from quarterturn.app import Application
-from quarterturn.runs import jobs
-from quarterturn.submissions.store.queue import LEASE, pause
+from quarterturn.submissions.store.queue import LEASE, Lease, pause
 from quarterturn.submissions.store.requests import SubmissionRequest
 from sandbox.errors import Unavailable
 
@@ -45,8 +44,8 @@ def test_a_job_that_another_has_claimed_since_is_lost_to_its_former_worker(house
     clock.now += LEASE + timedelta(seconds=1)
     house.queue.reap()
     alive = house.queue.claim("two")
-    heartbeats = [jobs.LeaseHeartbeat(house.submissions, house.queue, one, threading.Event()) for one in (dead, alive)]
-    assert [heartbeat.status() for heartbeat in heartbeats] == ["lost", "held"]
+    leases = [Lease(house.submissions, house.queue, one, threading.Event()) for one in (dead, alive)]
+    assert [lease.status() for lease in leases] == ["lost", "held"]
 
 
 def test_a_job_that_this_machine_cannot_run_is_set_aside_also_once_its_run_is_open(small, clock, monkeypatch):

@@ -14,7 +14,7 @@ import pytest
 from quarterturn import logs
 from quarterturn.app import Application
 from quarterturn.redactor import DROPPED, KEYS, Redactor
-from quarterturn.runs.local_executor import LocalExecutor
+from quarterturn.runs.jobs import LocalExecutor
 from quarterturn.submissions.store.requests import SubmissionRequest
 from vault.task.document import Task
 

@@ -15,7 +15,7 @@ import pytest
 
 from quarterturn import retry_loop
 from quarterturn.app import Application
-from quarterturn.runs import local_executor, postgres_executor
+from quarterturn.runs import jobs, postgres_executor
 from quarterturn.settings import ServiceSettings
 from quarterturn.submissions.store import queue
 from quarterturn.submissions.store.queue import Claim
@@ -50,7 +50,7 @@ class Crowd:
     def _work(self, ledger: str, pause: float, database: str, ready: Gate) -> None:
         """Work until the process is killed; every job takes a while."""
         queue.LEASE, queue.TRIES = timedelta(seconds=2), 100
-        postgres_executor.REAP = local_executor.REAP = 0.5
+        postgres_executor.REAP = jobs.REAP = 0.5
         postgres_executor.POLL, db.IDLE, retry_loop.LONGEST = 0.5, 15, 0.5
         logging.basicConfig(filename=f"{ledger}.log", level=logging.INFO, format="%(name)s %(message)s", force=True)
 

@@ -127,7 +127,9 @@ class Month:
         one, agent, box = self.door.get(claim.id), None, NamedBox()
         agent = submission(one.account)
         if one.run is None:
-            run = self.official.open(agent, box, noted=lambda own, run: self.queue.opened(claim, run, own))
+            with self.official.opening(agent, box) as opening:
+                assert self.queue.opened(claim, opening.record.number, opening.session)
+            run = opening.run
         elif self.runs.get(one.run).state is RunState.RUNNING:
             run = self.official.resume(one.run, agent, box)
         else:

@@ -12,7 +12,7 @@ from rotation.leaderboard.standings import LeaderboardLine
 from sandbox.results.score import Figure
 
 if TYPE_CHECKING:
-    from rotation.leaderboard.linked_scores import Scores
+    from rotation.detection.linked_scores import Scores
 
 
 Names = Mapping[tuple[str, str], str]

@@ -78,7 +78,7 @@ def run(
     from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.runs import dev_runs
     from quarterturn.runs.hosted_endpoint import Hosting
-    from quarterturn.runs.request import RunControl, RunRequest
+    from quarterturn.runs.request import RunRequest
     from rotation.calendar import Month
 
     allow = tuple(test_allow or ())
@@ -100,7 +100,7 @@ def run(
     if tasks == "dev" and resume is not None:
         raise Malformed("--resume is for a private run: add --set private")
     if tasks == "dev" and model is not None:  # without one, the dev set needs no home
-        with open_app(home) as app, app.facilities.model(model, "dev") as gateway:
+        with open_app(home) as app, app.models.gateway(model, "dev") as gateway:
             prepared = dev_runs.prepare(chosen)
             chosen_tasks = _chosen(_dev_tasks(home, dev_of, out), task, limit)
             played = dev_runs.dev(chosen, chosen_tasks, out, model=gateway, trials=trials, prepared=prepared)
@@ -113,7 +113,7 @@ def run(
         _show(played, out, out_file, traced=trace)
     else:
         with open_app(home) as app:
-            record, used = app.private_runs.run(chosen, out, RunControl(resume))
+            record, used = app.private_runs.run(chosen, out, resume)
             disclosed, public = (
                 app.scores.disclosed(record.number),
                 app.caveats.public_cohorts(Month.parse(record.month)),

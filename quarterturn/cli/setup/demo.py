@@ -206,7 +206,7 @@ class _Play:
             with step.bar("three agents at work", 3 * live):
                 for name in ("null", "rulebook"):
                     submitted = submissions.command(f"python3 {AGENTS / name / 'agent.py'}", submitter=name, name=name)
-                    opened, results = self.app.run_player.play(submitted, self.box, step)
+                    opened, results = self.app.private_runs.play(submitted, self.box, step)
                     scores[name] = score(results)
                     leaderboard.append((opened.record, of_results(results, self.app.months.sunset(self.month))))
                 answers = self._oracle(step)
@@ -231,7 +231,7 @@ class _Play:
             submissions.reference(f"python3 {AGENTS / 'oracle' / 'agent.py'}"),
             self.box,
             step,
-            terms=self.app.run_player.terms(),
+            terms=self.app.private_runs.terms(),
             workers=self.app.settings.run.workers,
             kept=self.app.kept_worlds(self.box),
         )

@@ -16,10 +16,10 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 
-from quarterturn.http.responses import json_responses
+from quarterturn.http.responses import json_responses, validation
 from quarterturn.http.responses.access import PAGES
 from quarterturn.http.responses.middleware import SECURITY
-from quarterturn.http.responses.problems import DETAILS, PROBLEMS, Problem, code_of
+from quarterturn.http.responses.problems import DETAILS, PROBLEMS, Problem
 from quarterturn.http.responses.public_view import Document
 from quarterturn.pages import sign_in, templates
 from quarterturn.pages.drawing.grid import Grid
@@ -69,7 +69,7 @@ class Page(APIRoute):
             except Exception as error:
                 if not hasattr(error, "kind"):
                     raise
-                raise Problem(code_of(error)) from None
+                raise validation.problem_of(error) from None
 
         return handler
 

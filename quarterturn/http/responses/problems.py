@@ -154,8 +154,8 @@ class Problem(Exception):
 
 
 def code_of(error: BaseException) -> str:
-    """Give the problem of an exception; an exception that is not one of our kinds is an internal error."""
-    return KINDS.get(str(kind_of(error)), "mistake")
+    """Return the code of an exception: its own, else its kind's; what has neither is an internal error."""
+    return getattr(error, "problem", "") or KINDS.get(str(kind_of(error)), "mistake")
 
 
 def code_of_status(status: int) -> str:

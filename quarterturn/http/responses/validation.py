@@ -1,4 +1,4 @@
-"""Invalid requests as problems: which part is wrong, what was given, and what is expected.
+"""Invalid and refused requests as problems: which part is wrong, what was given, and what is expected.
 
 Values are repeated only of fields of `HARMLESS`; an endpoint's URL, a note or a header may hold a secret, and a path
 may name a task.
@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from quarterturn.http.responses.models import EXAMPLES, WORDS
-from quarterturn.http.responses.problems import Invalid, Members, shown
+from quarterturn.http.responses.problems import Invalid, Members, Problem, code_of, shown
 
 MOST = 20  # of the parts that are listed
 REPEATED = ("body", "query")
@@ -40,6 +40,19 @@ def explained(errors: Sequence[Any]) -> Members:
     if "given" in first:
         members["given"] = first["given"]
     return members
+
+
+def problem_of(error: Exception) -> Problem:
+    """Return an exception as a problem; of its text nothing is sent, only what it holds for callers."""
+    if isinstance(error, Problem):
+        return error
+    code, members = code_of(error), dict(getattr(error, "shown", {}))
+    headers = {"retry-after": members.pop("retry_after")} if "retry_after" in members else {}
+    if code == "invalid":
+        return Problem(code, headers, **of_field(**members))
+    if (given := members.pop("given", None)) is not None:
+        members["given"] = shown(given)
+    return Problem(code, headers, **members)
 
 
 def of_field(field: str, expected: str, given: Any = None) -> Members:

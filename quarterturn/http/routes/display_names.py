@@ -11,14 +11,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Response
 
-from quarterturn.display_names.rules import ReservedName
-from quarterturn.display_names.store import MOST
 from quarterturn.display_names.store import NamedAgent as Agent
-from quarterturn.errors import NameTaken, NotFound, OverQuota
 from quarterturn.http.dependencies.services import DisplayNames, PublicFiles
 from quarterturn.http.identity.auth import Who
 from quarterturn.http.responses import json_responses, models
-from quarterturn.http.routes import refusals
 from sandbox import pseudonyms
 
 router = APIRouter()
@@ -45,18 +41,9 @@ class NameChanges:
         """Give an agent a name.
 
         Raises:
-            Problem: it cannot have this name; the problem says why.
+            Malformed, ReservedName, NotFound, NameTaken, OverQuota: as for `DisplayNames.choose`.
         """
-        try:
-            named = self._names.choose(account, agent, name)
-        except ReservedName:
-            raise refusals.reserved_name(name) from None
-        except NameTaken:
-            raise refusals.name_taken(name) from None
-        except OverQuota:
-            raise refusals.names_used_up(MOST) from None
-        except NotFound:
-            raise refusals.no_agent() from None
+        named = self._names.choose(account, agent, name)
         self._public.update_names()
         return named
 
@@ -64,12 +51,9 @@ class NameChanges:
         """Show an agent without a display name again.
 
         Raises:
-            Problem: the account has submitted no such agent.
+            NotFound: the account has submitted no such agent.
         """
-        try:
-            named = self._names.give_up(account, agent)
-        except NotFound:
-            raise refusals.no_agent() from None
+        named = self._names.give_up(account, agent)
         self._public.update_names()
         return named
 

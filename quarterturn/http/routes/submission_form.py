@@ -15,9 +15,9 @@ from starlette.concurrency import run_in_threadpool
 
 from quarterturn.choices import SubmissionSet
 from quarterturn.display_names.rules import LONGEST
-from quarterturn.errors import Malformed
+from quarterturn.errors import ApplicationError
 from quarterturn.http.identity.auth import Who
-from quarterturn.http.responses import html, json_responses, models
+from quarterturn.http.responses import html, json_responses, models, validation
 from quarterturn.http.responses.problems import Problem
 from quarterturn.http.routes.account_pages import Own, fresh_key, service_address
 from quarterturn.http.routes.display_names import Changes
@@ -53,8 +53,8 @@ def _named(form: NameForm, own: Own, changes: Changes, account: str, service: st
             changes.choose(account, form.agent, form.name)
         else:
             changes.give_up(account, form.agent)
-    except (Malformed, Problem) as error:
-        problem = error.code if isinstance(error, Problem) else "malformed"
+    except ApplicationError as error:
+        problem = validation.problem_of(error).code
         if problem not in NAME_PROBLEMS:
             raise
         sent = replace(form, name=form.name[:LONGEST], problem=problem)
@@ -104,8 +104,9 @@ def _problem_of(error: Exception) -> str:
     """Give the mistake that an error stands for; "" where it stands for none of the form's."""
     if isinstance(error, ValidationError):
         return _OF_FIELDS.get(str(error.errors()[0]["loc"][0]), "malformed")
-    if not isinstance(error, Problem):
+    if not isinstance(error, ApplicationError | Problem):
         return ""
-    if (state := error.members.get("state")) in {"no-endpoints", "no-track"}:
+    problem = validation.problem_of(error)
+    if (state := problem.members.get("state")) in {"no-endpoints", "no-track"}:
         return str(state)
-    return error.code if error.code != "invalid" else _OF_FIELDS.get(error.members.get("field", ""), "malformed")
+    return problem.code if problem.code != "invalid" else _OF_FIELDS.get(problem.members.get("field", ""), "malformed")

@@ -12,23 +12,26 @@ from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from quarterturn.choices import SubmissionSet
-from quarterturn.errors import KeyReused, NoEndpoints, NotAllowed, NotFound, NoTrack, OverQuota, Refused
-from quarterturn.http.dependencies.services import Executor, Months, Submissions, Submitting, Traces, View
+from quarterturn.errors import Malformed
+from quarterturn.http.dependencies.services import Executor, Submissions, Submitting, Traces, View
 from quarterturn.http.identity.auth import Perhaps, Who
-from quarterturn.http.responses import json_responses, models, problems
+from quarterturn.http.responses import event_streams, json_responses, models, problems
 from quarterturn.http.responses.event_streams import Crowded, Look, Watchers
 from quarterturn.http.responses.json_responses import MOST, PAGE
-from quarterturn.http.responses.problems import Problem
-from quarterturn.http.routes import refusals
-from quarterturn.settings import ServiceSettings
-from quarterturn.submissions.store.requests import UNFINISHED, SubmissionRecord
-from rotation.errors import NotAllowed as NotLive
+from quarterturn.http.responses.problems import Limit, Problem
+from quarterturn.http.responses.validation import of_field
+from quarterturn.submissions.store.requests import UNFINISHED, SubmissionRecord, SubmissionRequest
+from sandbox.errors import SandboxError
 
 router = APIRouter(tags=["submissions"])
 
 BEAT = 15  # seconds between keep-alive comments of an event stream
 LONGEST_WATCH = 3600  # seconds; then the client connects again
 
+ENDPOINT = (
+    "a URL as https://agent.example.org/tasks: a full name or a public address, port 443 or one from 1024 on, "
+    "without user and fragment"
+)
 
 Id = Annotated[str, Path(description="A submission's id.", max_length=64), models.of_form(models.SUBMISSION)]
 Key = Annotated[str | None, Header(description="A repeated key repeats nothing.", min_length=1, max_length=200)]
@@ -43,38 +46,37 @@ class EventStream(StreamingResponse):
 class SubmissionIntake:
     """Takes a submission, and answers with it."""
 
-    def __init__(
-        self, request: Request, submitting: Submitting, view: View, executor: Executor, months: Months
-    ) -> None:
-        self._submitting, self._view, self._executor, self._months = submitting, view, executor, months
-        self._limits: ServiceSettings = request.app.state.limits
+    def __init__(self, submitting: Submitting, view: View, executor: Executor) -> None:
+        self._submitting, self._view, self._executor = submitting, view, executor
 
     def answer(self, account: str, wanted: models.Agent, kind: SubmissionSet, idempotency_key: str | None) -> Response:
         """Answer with the submission: 201 where it is new, 200 where the key was used for it before."""
-        wish = refusals.request(wanted, kind)
-        try:
-            made, new = self._submitting.submit(
-                account, wish, idempotency_key=idempotency_key, enqueue=self._executor.enqueue
-            )
-        except NotLive:
-            raise refusals.not_live(self._months) from None
-        except NotFound:
-            if wish.model is None:  # the account of a maintainer who signs in elsewhere has no row
-                raise
-            raise refusals.no_model(wish) from None
-        except Refused:
-            raise refusals.foreign_image(wish, self._submitting.policy.prefixes(account)) from None
-        except OverQuota:
-            raise refusals.quota(self._submitting.quotas(account), wish.tasks, self._limits) from None
-        except NoEndpoints:
-            raise refusals.no_endpoints() from None
-        except NoTrack:
-            raise refusals.no_track(wish, self._submitting.policy.tracks) from None
-        except KeyReused:
-            raise Problem("key-reused", field="Idempotency-Key") from None
-        except NotAllowed:
-            raise refusals.begun() from None
+        made, new = self._submitting.submit(
+            account, _request(wanted, kind), idempotency_key=idempotency_key, enqueue=self._executor.enqueue
+        )
         return json_responses.plain(self._view.of(made), 201 if new else 200, {"location": f"/submissions/{made.id}"})
+
+
+def _request(wanted: models.Agent, kind: SubmissionSet) -> SubmissionRequest:
+    """Return what is asked for.
+
+    Raises:
+        Problem: it names not exactly one agent, or one that could never be run.
+    """
+    counts = isinstance(wanted, models.NewSubmission) and wanted.counts
+    if wanted.image is None and wanted.endpoint is None:
+        raise Problem("invalid", **of_field("image", "an image or an endpoint; neither was given"))
+    if wanted.image is not None and wanted.endpoint is not None:
+        raise Problem("invalid", **of_field("endpoint", "an image or an endpoint; both were given"))
+    if counts and kind != "private":
+        raise Problem("invalid", **of_field("counts", "false, unless `set` is private", given=True))
+    try:
+        return SubmissionRequest(kind, wanted.image, wanted.endpoint, wanted.model, counts)
+    except (Malformed, SandboxError):
+        if wanted.endpoint is not None:
+            raise Problem("invalid", **of_field("endpoint", ENDPOINT)) from None
+        expected = f"{models.WORDS[models.IMAGE]}, such as {models.EXAMPLES[models.IMAGE]}"
+        raise Problem("invalid", **of_field("image", expected, wanted.image)) from None
 
 
 AGAIN: dict[int | str, dict[str, Any]] = {
@@ -158,8 +160,11 @@ class SubmissionEvents(Response):
                 changes = _changes(heard, self._now)
                 await EventStream(changes, 200, headers)(scope, receive, send)
         except Crowded:
-            problem = refusals.crowded(BEAT)
-            await problems.answer(problem.code, problem.headers, **problem.members)(scope, receive, send)
+            most, then = event_streams.MOST, "Close one, or poll /submissions/{id}."
+            detail = f"This account has {most} open event streams, as many as may be. {then}"
+            limit = Limit(name="streams", value=most, unit="open streams", retry_after=BEAT)
+            refusal = problems.answer("rate", {"retry-after": str(BEAT)}, detail=detail, limit=limit)
+            await refusal(scope, receive, send)
 
 
 async def _changes(heard: asyncio.Queue[Look], now: Look) -> AsyncIterator[bytes]:
@@ -187,12 +192,9 @@ def looks(store: Submissions, view: View, names: Collection[str]) -> dict[str, L
 
 
 @router.post("/submissions/{id}/cancel", response_model=models.SubmissionShape, name="cancel")
-def cancel(submitting: Submitting, store: Submissions, view: View, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
+def cancel(submitting: Submitting, view: View, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Cancel a submission: a waiting one costs nothing, a running one is stopped."""
-    try:
-        return json_responses.plain(view.of(submitting.cancel(id, who.account)))
-    except NotAllowed:
-        raise refusals.ended(store.get(id, who.account)) from None
+    return json_responses.plain(view.of(submitting.cancel(id, who.account)))
 
 
 @router.get("/quota", response_model=models.Quotas, name="quota")
@@ -213,19 +215,12 @@ def run(traces: Traces, who: Perhaps, id: Id) -> Response:  # noqa: A002 - likew
 
 
 @router.put("/runs/{id}/publication", response_model=models.RunShape, name="publish_run")
-def publish(traces: Traces, store: Submissions, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
+def publish(traces: Traces, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Publish one of the caller's runs, as far as its tasks are public now."""
-    return _published(traces, store, id, who.account, public=True)
+    return json_responses.plain(traces.publish(id, who.account, public=True))
 
 
 @router.delete("/runs/{id}/publication", response_model=models.RunShape, name="withdraw_run")
-def withdraw(traces: Traces, store: Submissions, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
+def withdraw(traces: Traces, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Withdraw the publication of one of the caller's runs."""
-    return _published(traces, store, id, who.account, public=False)
-
-
-def _published(traces: Traces, store: Submissions, name: str, account: str, *, public: bool) -> Response:
-    try:
-        return json_responses.plain(traces.publish(name, account, public=public))
-    except NotAllowed:
-        raise refusals.nothing_public(store.get(name, account)) from None
+    return json_responses.plain(traces.publish(id, who.account, public=False))

@@ -18,10 +18,13 @@ other machines are notified (`quarterturn.runs.postgres_executor`), within the c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import Literal, Protocol
 
 from sqlalchemy import ColumnElement, Engine, and_, case, exists, false, func, not_, or_, true, update
 from sqlalchemy.orm import aliased
@@ -29,12 +32,18 @@ from sqlmodel import Session, col, select
 
 from quarterturn.accounts.tables import AccountRow
 from quarterturn.choices import WorkerClass
-from quarterturn.submissions.store.requests import UNFINISHED
+from quarterturn.errors import MonthTurned
+from quarterturn.submissions.store.requests import UNFINISHED, Submissions
 from quarterturn.submissions.store.tables import SubmissionRow
 from sandbox.isolation.run_classes import run_class
+from sandbox.runs.store import RunRecord
 from vault.database import join_or_begin, transaction
+from vault.errors import Unavailable
 
 LEASE = timedelta(seconds=90)
+RENEWAL_SECONDS = LEASE.total_seconds() / 3
+CLOSING_GRID_SECONDS = 60.0
+"""Private runs are closed on a full minute of the clock, so that an agent tells no more by when it ends."""
 TRIES = 5
 SHORTEST, LONGEST = timedelta(seconds=5), timedelta(minutes=5)  # for which something is set aside
 
@@ -42,6 +51,12 @@ SHORTEST, LONGEST = timedelta(seconds=5), timedelta(minutes=5)  # for which some
 def pause(attempt: int) -> timedelta:
     """Say for how long a job is set aside after an attempt, the first being 1."""
     return min(LONGEST, SHORTEST * 2.0 ** min(attempt - 1, 20))
+
+
+OUTAGE_SECONDS = 600.0
+"""For how long a worker keeps what it has to write about the end of a job while the database is away."""
+
+LeaseStatus = Literal["held", "cancelled", "stopped", "lost"]
 
 
 class Executor(Protocol):
@@ -122,7 +137,7 @@ class Queue:
         row, later = SubmissionRow, col(SubmissionRow.not_before)
         ready = and_(
             col(row.state) == "queued",
-            or_(later.is_(None), later <= self._now()),
+            or_(later.is_(None), later <= self.now()),
             true() if only is None else _is_of(only, judged=self._judged()),
         )
 
@@ -157,7 +172,7 @@ class Queue:
         """Claim the next job (of a class); None where none may be claimed now (rules 1, 2, 4 and 5)."""
         with transaction(self._engine) as session:
             for number, _ in self.claimable(session, only):
-                row, now = session.get_one(SubmissionRow, number), self._now()
+                row, now = session.get_one(SubmissionRow, number), self.now()
                 claim = Claim(number, row.id, row.attempt + 1)
                 taken = {
                     "state": "running",
@@ -178,7 +193,7 @@ class Queue:
 
     def renew(self, claim: Claim) -> bool:
         """Extend a job's lease; False means that the job is no longer this worker's."""
-        return self._write(claim, lease_until=self._now() + LEASE)
+        return self._write(claim, lease_until=self.now() + LEASE)
 
     def opened(self, claim: Claim, run: int, session: Session | None = None) -> bool:
         """Record which run of the ledger a job opened, within the transaction that opens it."""
@@ -187,7 +202,7 @@ class Queue:
     def finish(self, claim: Claim, code: str | None) -> bool:
         """End a job: done, or failed with a code of the table."""
         state = "done" if code is None else "failed"
-        return self._write(claim, state=state, code=code, lease_until=None, ended_at=self._now())
+        return self._write(claim, state=state, code=code, lease_until=None, ended_at=self.now())
 
     def give_back(self, claim: Claim, pause: timedelta | None = None, *, failed: bool = False) -> bool:
         """Put a job back that could not be ended; with a pause it counts as not begun, and is not claimed before that.
@@ -196,14 +211,14 @@ class Queue:
         """
         if pause is None:
             return self._write(claim, state="queued", lease_until=None)
-        later, failures = self._now() + pause, SubmissionRow.failed_attempts + int(failed)
+        later, failures = self.now() + pause, SubmissionRow.failed_attempts + int(failed)
         return self._write(
             claim, state="queued", lease_until=None, not_before=later, started_at=None, failed_attempts=failures
         )
 
     def reap(self) -> int:
         """Put back, or give up, every job whose lease has expired; give their number."""
-        now = self._now()
+        now = self.now()
         silent = (col(SubmissionRow.state) == "running", col(SubmissionRow.lease_until) < now)
         over = {"state": "failed", "code": "interrupted", "lease_until": None, "ended_at": now}
         with transaction(self._engine) as session:
@@ -246,8 +261,88 @@ class Queue:
         with join_or_begin(self._engine, session) as own:
             return own.exec(change.values(**values)).rowcount == 1
 
-    def _now(self) -> datetime:
+    def now(self) -> datetime:
+        """Return the present moment, in UTC."""
         return self._clock().astimezone(UTC)
+
+
+class Lease:
+    """Lease of a claimed job: whether its worker still holds it, and what it writes under it.
+
+    Args:
+        submissions: the submissions.
+        queue: their claims.
+        claim: the claim.
+        stopping: set when the worker stops.
+    """
+
+    def __init__(self, submissions: Submissions, queue: Queue, claim: Claim, stopping: threading.Event) -> None:
+        self._submissions, self._queue, self._claim, self._stopping = submissions, queue, claim, stopping
+        self._ended = threading.Event()
+
+    def status(self) -> LeaseStatus:
+        """Return whether the job is still this worker's; its owner may have `cancelled` it, the operator `stopped` us.
+
+        While the database is away the job is held as far as anybody can tell: whatever is written is fenced.
+        """
+        stopped, held = self._stopping.is_set(), ("running", self._claim.attempt)
+        with suppress(Unavailable):
+            submission = self._submissions.get(self._claim.id)
+            if submission.state == "cancelled":
+                return "cancelled"
+            if (submission.state, submission.attempt) != held:
+                return "lost"
+        return "stopped" if stopped else "held"
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Renew the claim in a thread for as long as the block lasts."""
+        thread = threading.Thread(target=self._renew, name=f"beat {self._claim.number}", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            thread.join()
+
+    def record_run(self, run: RunRecord, session: Session) -> None:
+        """Record which run the job opens, within the transaction that opens it; what this raises opens none.
+
+        Raises:
+            MonthTurned: the run would count against another month's quota.
+        """
+        if (month := session.get_one(SubmissionRow, self._claim.number).month) != run.month:
+            raise MonthTurned(f"submission {self._claim.id} is one of {month}, which is over; submit it again")
+        if not self._queue.opened(self._claim, run.number, session):
+            raise RuntimeError("the claim was lost before the run was opened")
+
+    def outlast(self, write: Callable[[], object]) -> None:
+        """Write what must not be lost, again each second while the database is away; what is written is fenced.
+
+        Raises:
+            Unavailable: it was away for longer than `OUTAGE_SECONDS`.
+        """
+        end = time.monotonic() + OUTAGE_SECONDS
+        while True:
+            try:
+                write()
+            except Unavailable:
+                if time.monotonic() >= end:
+                    raise
+                time.sleep(1.0)
+            else:
+                return
+
+    def wait_to_close(self) -> None:
+        """Wait for a full minute, for as long as the job is this worker's and the worker goes on."""
+        end = time.monotonic() + -self._queue.now().timestamp() % CLOSING_GRID_SECONDS
+        while (left := end - time.monotonic()) > 0 and self.status() == "held":
+            time.sleep(min(1.0, left))
+
+    def _renew(self) -> None:
+        while not self._ended.wait(RENEWAL_SECONDS):
+            with suppress(Unavailable):
+                self._queue.renew(self._claim)
 
 
 def _waits_for_named() -> ColumnElement[bool]:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from sqlalchemy import Engine, func, or_, update
 from sqlmodel import Session, col, select
@@ -178,14 +179,15 @@ class Submissions:
 
         Raises:
             OverQuota: the message says which, and when there is more.
-            NotAllowed: a private run of the party has begun this month, so another one can no longer be named; or the
-                key was used before with another wish.
+            NotAllowed: a private run of the party has begun this month, so another one can no longer be named.
+            KeyReused: the key was used before with another wish.
         """
         key = hashlib.sha256(idempotency_key.encode()).hexdigest() if idempotency_key is not None else None
         with transaction(self._engine) as session:
             if key is not None and (known := _known(session, account, key)):
                 if known.request_digest != wish.digest():
-                    raise KeyReused("this Idempotency-Key was used with a different request; send a new key")
+                    message = "this Idempotency-Key was used with a different request; send a new key"
+                    raise KeyReused(message, field="Idempotency-Key")
                 return self._submitted(session, known), False
             party = _party(session, account)
             self._require_quota(session, party, wish.tasks, month)
@@ -255,6 +257,13 @@ class Submissions:
         with Session(self._engine) as session:
             return self._all(session, query.order_by(col(SubmissionRow.number)))
 
+    def count_running(self, account: str) -> int:
+        """Count the running submissions of an account's party."""
+        party = select(AccountRow.party).where(AccountRow.name == account).scalar_subquery()
+        running = select(func.count()).select_from(SubmissionRow).join(AccountRow)
+        with Session(self._engine) as session:
+            return session.exec(running.where(AccountRow.party == party, SubmissionRow.state == "running")).one()
+
     def played(self) -> Sequence[SubmissionRecord]:
         """List the submissions on the private set that have a run, the oldest first."""
         query = select(SubmissionRow).where(
@@ -271,12 +280,19 @@ class Submissions:
             NotFound: there is none of this account.
             NotAllowed: it has ended.
         """
-        submission = self.get(name, account)
+        self.get(name, account)
         change = update(SubmissionRow).where(col(SubmissionRow.id) == name, col(SubmissionRow.state).in_(UNFINISHED))
         with transaction(self._engine) as session:
             ended = {"state": "cancelled", "code": "cancelled", "ended_at": self._now(), "lease_until": None}
             if session.exec(change.values(**ended)).rowcount != 1:
-                raise NotAllowed(f"submission {name} has already ended ({submission.state})")
+                state = self.get(name, account).state
+                raise NotAllowed(
+                    f"submission {name} has already ended ({state})",
+                    detail=f"This submission has already ended ({state}), so it cannot be cancelled. Nothing was "
+                    "changed.",
+                    state=state,
+                    expected="queued or running",
+                )
         return self.get(name, account)
 
     def quotas(self, account: str, month: str) -> dict[str, Quota]:
@@ -313,18 +329,28 @@ class Submissions:
         limit = self._limits.private_in_all
         of_month = select(SubmissionRow).where(SubmissionRow.month == month, SubmissionRow.tasks == "private")
         if sum(submission.charged for submission in self._all(session, of_month)) >= limit:
+            until = _end_of(month)
+            detail = f"All {limit} private runs of this month, shared by all parties, are used. "
             raise OverQuota(
                 f"all {limit} private runs of {month}, shared by all parties, are used; the limit resets on "
-                f"{_end_of(month):%Y-%m-%d} UTC"
+                f"{until:%Y-%m-%d} UTC",
+                detail=f"{detail}The limit resets at {until.isoformat()}.",
+                limit=_limit("private_in_all", limit, until),
             )
 
     def _require_quota(self, session: Session, party: Sequence[str], tasks: str, month: str) -> None:
         quotas = self._quotas(session, party, month)
         for name in (tasks, "waiting"):
-            if not quotas[name].left:
-                until = quotas[name].until
-                more = f"it resets on {until:%Y-%m-%d} UTC" if until else "wait until one of your submissions has ended"
-                raise OverQuota(f"all {quotas[name].limit} of the quota '{name}' are used; {more}")
+            if quotas[name].left:
+                continue
+            limit, until = quotas[name].limit, quotas[name].until
+            more = "wait until one of your submissions has ended"
+            detail = f"{limit} of your submissions wait or run, as many as may. Wait until one ends, or cancel one."
+            if until:
+                more = f"it resets on {until:%Y-%m-%d} UTC"
+                detail = f"All {limit} submissions of the quota '{name}' are used. It resets at {until.isoformat()}."
+            message = f"all {limit} of the quota '{name}' are used; {more}"
+            raise OverQuota(message, detail=detail, limit=_limit(name, limit, until))
 
     def _require_unbegun(self, session: Session, party: Sequence[str], month: str) -> None:
         """Refuse to name a run once another one of the party was served a task, or may be any moment."""
@@ -333,7 +359,15 @@ class Submissions:
         )
         begun = of_month.where(or_(col(SubmissionRow.run).is_not(None), col(SubmissionRow.state) == "running"))
         if session.exec(begun).first() is not None or self._exposures.any_to(session, party, month):
-            raise NotAllowed("a private run of yours has begun this month already, so the first one counts")
+            raise NotAllowed(
+                "a private run of yours has begun this month already, so the first one counts",
+                detail="A private run of yours has begun this month, and the first one counts. Submit without "
+                "`counts`.",
+                field="counts",
+                given=True,
+                expected="false",
+                state="run-begun",
+            )
 
     def _submitted(self, session: Session, row: SubmissionRow) -> SubmissionRecord:
         return self._with_servings(session, [row])[0]
@@ -370,6 +404,12 @@ def _agent_name(kind: str, reference: str) -> str:
 def _known(session: Session, account: str, key: str) -> SubmissionRow | None:
     query = select(SubmissionRow).where(SubmissionRow.account == account, SubmissionRow.idempotency_key == key)
     return session.exec(query).one_or_none()
+
+
+def _limit(name: str, value: int, until: datetime | None) -> dict[str, Any]:
+    """Describe a used-up quota as problem documents do."""
+    limit = {"name": name, "value": value, "unit": "submissions"}
+    return limit | {"resets_at": until.isoformat()} if until else limit
 
 
 def _end_of(month: str) -> datetime:

@@ -24,7 +24,7 @@ from quarterturn import public_view
 from quarterturn.accounts.roles import ROLES
 from quarterturn.app import Application
 from quarterturn.http.serve import make_server
-from quarterturn.runs.local_executor import LocalExecutor
+from quarterturn.runs.jobs import LocalExecutor
 from quarterturn.settings import ServiceSettings
 from rotation.calendar import Month
 from rotation.month.sets import DEMO

@@ -28,7 +28,8 @@ def opened(house, passes):
 def test_the_trace_of_a_run_that_the_turn_closed_is_there(site):
     ada, house = site.account("ada"), site.house
     made, claim = submitted(house, "ada")
-    run = open_run(house, "ada", "agent", noted=lambda session, number: house.queue.opened(claim, number, session))
+    run = open_run(house, "ada", "agent")
+    assert house.queue.opened(claim, run.record.number)
     for task in serve_tasks(house.run_tasks, run)[:20]:
         house.run_tasks.record(run, outcome(task, passed=True))
     house.monthly_turns.make(FIRST, lambda _: None, early=True)

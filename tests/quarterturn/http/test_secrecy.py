@@ -207,12 +207,12 @@ def test_a_run_on_retired_tasks_is_shown_to_its_owner_and_to_all_once_published(
     made, _ = submitted(site.house, "ada", 1)
     retired = {task["id"] for task in site.get("/tasks?set=Historical-2026-12").json()["tasks"]}
     assert problem(site.get(f"/runs/{made.id}", ada)) == "not-found", "reading opens nothing"
-    site.house.trace_release.release_all(site.house.submissions.played)
+    site.house.trace_release.release_all()
     mine = site.get(f"/runs/{made.id}", ada).json()
     assert {task["run"]["task_id"] for task in mine["trace"]["tasks"]} == retired
     assert (mine["public"], mine["trace"]["tasks"][0]["run"]["output"]) == (False, "what the agent said")
     opened = len(site.house.vault.access_log())
-    site.house.trace_release.release_all(site.house.submissions.played)
+    site.house.trace_release.release_all()
     assert site.get(f"/runs/{made.id}", ada).json() == mine
     assert len(site.house.vault.access_log()) == opened, "it is opened once, and kept"
     assert problem(site.get(f"/runs/{made.id}")) == "not-found"

@@ -140,12 +140,12 @@ def test_a_run_with_a_model_has_its_own_track_and_shows_its_tasks_to_an_upstream
     with house.models.gateway("gpt", "private") as gateway:
         opened = house.official.open(image, NoWorld(), gateway.spec.name)
         house.run_tasks.serve(opened, *opened.tasks)
-    assert house.run_player.terms(gateway).models is gateway
-    assert house.run_player.terms().agent == ResourceLimits(wall=120.0)
+    assert house.private_runs.terms(gateway).models is gateway
+    assert house.private_runs.terms().agent == ResourceLimits(wall=120.0)
     assert opened.record.track == "docker-model-gateway"
     served = Counter()
     for _, who, channel, times in house.exposures.totals():
         served[who, channel] += times
     assert served == {("ada", "docker"): 24, ("ada", "upstream:gpt"): 24}
-    house.run_player.play(image, NoWorld(), NullProgress())
+    house.private_runs.play(image, NoWorld(), NullProgress())
     assert {run.track for run in house.runs.list()} == {"docker", "docker-model-gateway"}

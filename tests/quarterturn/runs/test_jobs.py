@@ -17,8 +17,9 @@ import pytest
 from quarterturn.app import Application
 from quarterturn.progress import NullProgress
 from quarterturn.runs import jobs, private_runs
-from quarterturn.runs.request import RunControl, RunRequest
-from quarterturn.submissions.store.queue import LEASE, pause
+from quarterturn.runs.request import RunRequest
+from quarterturn.submissions.store import queue
+from quarterturn.submissions.store.queue import LEASE, Lease, pause
 from quarterturn.submissions.store.requests import SubmissionRequest
 from sandbox.boxes import box
 from sandbox.errors import NotAllowed, Unavailable
@@ -96,18 +97,23 @@ class After:
         return "held" if self.looks >= 0 else self.then
 
 
+class OneLook(Lease):
+    """A lease of no job, with one status."""
+
+    def __init__(self, status):
+        self.status = lambda: status
+
+    def record_run(self, run, session):
+        assert run.state is RunState.QUEUED
+
+
 def test_a_lost_run_is_left_as_it_is_and_resumed(house):
-    numbers = []
-
-    def note(_session, number):
-        numbers.append(number)
-
     with pytest.raises(NotAllowed):
-        house.run_player.play(AGENT, NoWorld(), NullProgress(), hold=RunControl(None, note, After(0, "lost")))
-    (number,) = numbers
+        house.private_runs.play(AGENT, NoWorld(), NullProgress(), lease=OneLook("lost"))
+    (number,) = [run.number for run in house.runs.list(month=MONTH)]
     assert house.runs.get(number).state is RunState.RUNNING
     before = house.runs.finished(number)
-    opened, results = house.run_player.play(AGENT, NoWorld(), NullProgress(), hold=RunControl(number))
+    opened, results = house.private_runs.play(AGENT, NoWorld(), NullProgress(), resume=number)
     assert (opened.record.number, opened.attempt, opened.done) == (number, 2, before)
     assert len(results) == house.spec.size
     assert house.runs.get(number).state is RunState.DONE
@@ -122,7 +128,9 @@ def outcome(task) -> TaskRun:
 def test_a_run_whose_program_ended_with_an_error_in_every_task_has_failed_and_is_charged(house):
     submission = submit(house)
     claim = house.queue.claim("w")
-    opened = house.official.open(AGENT, NoWorld(), noted=lambda session, run: house.queue.opened(claim, run, session))
+    with house.official.opening(AGENT, NoWorld()) as opening:
+        assert house.queue.opened(claim, opening.record.number, opening.session)
+    opened = opening.run
     for task in serve(house.run_tasks, opened):
         house.run_tasks.record(opened, replace(outcome(task), code="agent-crashed", exit_code=1))
     house.official.close(opened)
@@ -164,20 +172,20 @@ def test_tasks_played_and_not_judged_are_sealed_and_not_served_again(house):
 
 def test_a_run_that_its_owner_cancelled_is_aborted_in_public(house):
     with pytest.raises(NotAllowed):
-        house.run_player.play(AGENT, NoWorld(), NullProgress(), hold=RunControl(lease_status=After(0, "cancelled")))
+        house.private_runs.play(AGENT, NoWorld(), NullProgress(), lease=OneLook("cancelled"))
     assert (last(house).kind, last(house).predicate["reason"]) == ("abort", "cancelled")
 
 
 @pytest.mark.both_databases
 def test_a_claim_that_is_lost_at_the_start_opens_no_run(house):
-    def refuses(_session, _number):
-        raise RuntimeError("lost")
-
-    size = house.ledger.size
+    made, size = submit(house), house.ledger.size
+    claim = house.queue.claim("one")
+    assert house.queue.give_back(claim)
+    lease = Lease(house.submissions, house.queue, claim, threading.Event())
     with pytest.raises(RuntimeError, match="lost"):
-        house.run_player.play(AGENT, NoWorld(), NullProgress(), hold=RunControl(opened=refuses))
+        house.private_runs.play(AGENT, NoWorld(), NullProgress(), lease=lease)
     assert (house.ledger.size, house.runs.list(month=MONTH)) == (size, ())
-    assert house.exposures.servings() == []
+    assert (house.exposures.servings(), house.submissions.get(made.id).run) == ([], None)
 
 
 def die(*_args, **_how):
@@ -227,7 +235,7 @@ def test_a_worker_that_is_killed_anywhere_leaves_a_run_that_the_next_one_goes_on
     assert (house.places.view / "board" / f"{MONTH}.json").exists()
 
 
-@pytest.mark.parametrize(("place", "name"), [("run_tasks", "record"), ("ledger", "publish"), ("official", "close")])
+@pytest.mark.parametrize(("place", "name"), [("ledger", "publish"), ("official", "close")])
 def test_a_run_that_the_database_failed_is_given_back_and_resumed(house, clock, monkeypatch, place, name):
     made = submit(house)
 
@@ -248,13 +256,13 @@ def test_a_run_that_the_database_failed_is_given_back_and_resumed(house, clock, 
 
 def test_while_the_database_is_gone_nobody_says_that_a_job_was_lost(house, monkeypatch):
     submit(house)
-    beat = jobs.LeaseHeartbeat(house.submissions, house.queue, house.queue.claim("w"), threading.Event())
+    lease = Lease(house.submissions, house.queue, house.queue.claim("w"), threading.Event())
 
     def gone(*_args):
         raise NoDatabase("The database does not answer.")
 
     monkeypatch.setattr(house.submissions, "get", gone)
-    assert beat.status() == "held"
+    assert lease.status() == "held"
 
 
 def test_a_worker_that_stops_gives_its_job_back_and_the_next_one_ends_it(house):
@@ -273,11 +281,11 @@ def test_a_worker_that_stops_gives_its_job_back_and_the_next_one_ends_it(house):
 def test_a_job_that_breaks_off_while_its_worker_stops_is_given_back(house, monkeypatch):
     made, stopping = submit(house, "check"), threading.Event()
 
-    def stopped(_):
+    def stopped(*_):
         stopping.set()
         raise NotAllowed("the run was stopped")
 
-    monkeypatch.setattr(house, "run_request", stopped)
+    monkeypatch.setattr(RunRequest, "of", stopped)
     house.job_worker.work(house.queue.claim("w"), stopping)
     waits = house.submissions.get(made.id)
     assert (waits.state, waits.code) == ("queued", None)
@@ -364,7 +372,7 @@ def test_a_job_cancelled_before_its_run_was_opened_opens_none(house):
 def test_a_job_on_the_dev_set_is_played_for_real_and_tells_everything(house, monkeypatch, tasks, count):
     agent = Path(__file__).resolve().parents[3] / "examples" / "agents" / "rulebook" / "agent.py"
     chosen = RunRequest(image=None, agent=f"python3 {agent}", submitter="ada", box="bwrap")
-    monkeypatch.setattr(house, "run_request", lambda _: chosen)  # over HTTP an image is named, which needs an engine
+    monkeypatch.setattr(RunRequest, "of", lambda *_: chosen)  # over HTTP an image is named, which needs an engine
     made = submit(house, tasks)
     house.job_worker.work(house.queue.claim("w"), threading.Event())
     assert house.submissions.get(made.id).state == "done"
@@ -385,24 +393,20 @@ def test_a_private_run_is_closed_on_a_full_minute_or_once_it_is_no_longer_this_w
     fake = SimpleNamespace(
         monotonic=lambda: passed[0], sleep=lambda seconds: passed.append(passed.pop() + seconds), time=time.time
     )
-    monkeypatch.setattr(jobs, "GRID", 60.0)
-    monkeypatch.setattr(jobs, "time", fake)
+    monkeypatch.setattr(queue, "CLOSING_GRID_SECONDS", 60.0)
+    monkeypatch.setattr(queue, "time", fake)
     clock.now += timedelta(seconds=second)
-    lease = After(held, "lost")
-    monkeypatch.setattr(jobs.LeaseHeartbeat, "status", lambda _: lease() if closing else "held")
-    closing = []
-    play = house.run_player.play
+    looks = After(held, "lost")
+    monkeypatch.setattr(Lease, "status", lambda _: looks() if closing else "held")
+    closing, wait = [], Lease.wait_to_close
 
-    def played(*arguments, hold, **more):
-        def before_close():
-            closing.append(True)
-            hold.before_close()
-            closed.append(passed[0])
-            closing.clear()
+    def waits(lease):
+        closing.append(True)
+        wait(lease)
+        closed.append(passed[0])
+        closing.clear()
 
-        return play(*arguments, hold=replace(hold, before_close=before_close), **more)
-
-    monkeypatch.setattr(house.run_player, "play", played)
+    monkeypatch.setattr(Lease, "wait_to_close", waits)
     submit(house)
     house.job_worker.work(house.queue.claim("w"), threading.Event())
     assert closed == [pytest.approx(waited)]

@@ -72,7 +72,7 @@ def test_a_judged_run_is_bound_counted_as_shown_and_judged_again_without_its_mod
     with LoopbackModel() as model:
         house = begin(opened, home, model)
         with house.claim_judges.opened("private") as judge:
-            begun, results = house.run_player.play(agent, box, Quiet(), claims=judge)
+            begun, results = house.private_runs.play(agent, box, Quiet(), claims=judge)
     tasks = {task_id: house.vault.open(task_id, who="test", why="test").task for task_id in begun.tasks}
     right = {task_id for task_id, task in tasks.items() if re.search(r"number-\d*[02468]\.", task.goal)}
     assert {result.task for result in results if result.passed} == right
@@ -98,7 +98,7 @@ def test_an_upstream_that_goes_down_fails_one_task_and_the_others_wait(opened, h
         house = begin(opened, home, model)
         judge = house.claim_judges.judge("private")
     with judge, pytest.raises(UpstreamDown, match="the claim judge's upstream does not answer"):
-        house.run_player.play(agent, box, Quiet(), claims=judge)
+        house.private_runs.play(agent, box, Quiet(), claims=judge)
     (record,) = house.runs.list()
     done = house.runs.results(record.number, who="test", why="test")
     assert 0 < len(done) < 4
@@ -110,5 +110,5 @@ def test_a_reply_that_cannot_be_read_never_passes_a_task(opened, home):
     with LoopbackModel(Dials(failures=1)) as model:
         house = begin(opened, home, model)
         with house.claim_judges.opened("private") as judge:
-            _, results = house.run_player.play(agent, box, Quiet(), claims=judge)
+            _, results = house.private_runs.play(agent, box, Quiet(), claims=judge)
     assert not any(result.passed for result in results)

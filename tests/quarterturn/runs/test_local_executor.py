@@ -13,7 +13,7 @@ import pytest
 
 from quarterturn.app import Application
 from quarterturn.runs import postgres_executor
-from quarterturn.runs.local_executor import LocalExecutor, Work
+from quarterturn.runs.jobs import LocalExecutor, Work
 from quarterturn.runs.postgres_executor import PostgresExecutor
 from quarterturn.settings import ServiceSettings
 from quarterturn.submissions.store.queue import Executor

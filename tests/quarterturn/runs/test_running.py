@@ -86,7 +86,7 @@ def last(house) -> Statement:
 
 def test_a_run_is_opened_and_bound_even_where_every_verdict_is_unknown(house):
     out = Quiet()
-    opened, results = house.run_player.play(AGENT, NoWorld(), out)
+    opened, results = house.private_runs.play(AGENT, NoWorld(), out)
     assert (len(results), out.steps) == (house.spec.size,) * 2
     assert {result.verdict.value for result in results} == {"unknown"}
     assert house.runs.get(opened.record.number).state is RunState.DONE
@@ -95,14 +95,14 @@ def test_a_run_is_opened_and_bound_even_where_every_verdict_is_unknown(house):
 
 
 def test_a_task_without_a_world_was_served_to_nobody(house):
-    house.run_player.play(AGENT, NoWorld(), Quiet())
+    house.private_runs.play(AGENT, NoWorld(), Quiet())
     assert house.exposures.totals() == []
 
 
 @pytest.mark.parametrize(("error", "reason"), [(KeyboardInterrupt(), "worker-stopped"), (RuntimeError("x"), "mistake")])
 def test_a_run_that_breaks_off_before_anything_was_served_is_aborted_in_public(house, error, reason):
     with pytest.raises(type(error)):
-        house.run_player.play(AGENT, NoWorld(stop=error, after=5), Quiet())
+        house.private_runs.play(AGENT, NoWorld(stop=error, after=5), Quiet())
     assert [run.state for run in house.runs.list()] == [RunState.ABORTED]
     assert last(house).kind == "abort"
     assert last(house).predicate["reason"] == reason
@@ -134,7 +134,7 @@ def test_a_run_that_a_turn_aborts_is_given_up_while_it_is_played(house, monkeypa
 
     monkeypatch.setattr(house.runs, "held", look)
     with pytest.raises(NotAllowed, match="ended from outside"):
-        house.run_player.play(AGENT, box, Quiet())
+        house.private_runs.play(AGENT, box, Quiet())
     assert house.runs.get(1).state is RunState.ABORTED
     assert house.runs.finished(1) == set()
     assert kinds(house).count("abort") == 1
@@ -151,7 +151,7 @@ def test_the_first_error_is_the_one_that_is_reported(house, monkeypatch):
         broken.setattr(house.official, "close", unbindable)
         broken.setattr(house.official, "end", no_abort)
         with pytest.raises(RuntimeError, match="the disk is full"):
-            house.run_player.play(AGENT, NoWorld(), Quiet())
+            house.private_runs.play(AGENT, NoWorld(), Quiet())
     house.rotation.run(house.months.live_month())
     assert [run.state for run in house.runs.list()] == [RunState.ABORTED]
 
@@ -184,7 +184,7 @@ def test_a_private_run_tells_figures_and_nothing_of_a_task(house, say, monkeypat
 def test_the_reference_agent_cannot_be_submitted(house):
     oracle = submissions.reference("true")
     with pytest.raises(NotGiven, match="cannot be submitted"):
-        house.run_player.play(oracle, NoWorld(), Quiet())
+        house.private_runs.play(oracle, NoWorld(), Quiet())
     assert house.runs.list() == ()
 
 

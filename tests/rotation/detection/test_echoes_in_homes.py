@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from grammars.draw import variants
 from grammars.draw.sample import sample
 from grammars.language.load import library
 from quarterturn.progress import NullProgress
-from quarterturn.runs.private_runs import AfterRun, RunPlayer
+from quarterturn.runs.private_runs import PrivateRuns
 from quarterturn.settings import RunSettings
 from rotation.detection.served_choices import HOUSE
 from rotation.errors import Refused
@@ -115,8 +116,17 @@ def echoes(home: Benchmark) -> dict[str, Finding]:
 
 def played(home: Benchmark, who: str, folder: Path, pages: Sequence[Mapping[str, Any]], guesses: str = "") -> None:
     """Play a run of a program with a notebook as a worker does, in the bwrap box."""
-    after = AfterRun(lambda _: None, lambda: None)
-    player = RunPlayer(home.official, home.run_tasks, home.runs, RunSettings(workers=2), after)
+    nobody = SimpleNamespace(run=lambda _why: None, update=lambda: None)  # looks at results, or shows them
+    player = PrivateRuns(
+        home.official,
+        home.run_tasks,
+        home.runs,
+        settings=RunSettings(workers=2),
+        facilities=nobody,
+        submissions=nobody,
+        detection=nobody,
+        public_view=nobody,
+    )
     folder.mkdir()
     shutil.copy(ORACLE, folder / "oracle.py")
     (folder / "agent.py").write_text(NOTEBOOK_AGENT)

@@ -30,7 +30,6 @@ KEY_HOLDERS = (
     "quarterturn.cli.daily.trial_text",
     "quarterturn.cli.setup.demo",
     "quarterturn.submissions.service",
-    "quarterturn.runs.local_executor",
     "rotation.generation.import_tasks",
     "quarterturn.runs.jobs",
     "quarterturn.runs.private_runs",
