@@ -204,6 +204,7 @@ def in_part(part, old, new):
 
 
 SHEET, STYLES, BOOK = "xl/worksheets/sheet1.xml", "xl/styles.xml", "xl/workbook.xml"
+VIEW = '<sheetViews><sheetView zoomScale="{}" workbookViewId="0"/></sheetViews>'
 
 
 @pytest.mark.parametrize(
@@ -216,6 +217,9 @@ SHEET, STYLES, BOOK = "xl/worksheets/sheet1.xml", "xl/styles.xml", "xl/workbook.
         (in_part(SHEET, '<c r="A1"', '<c s="1" r="A1"'), ""),  # a date's format says how its value is shown
         (in_part(BOOK, "</workbook>", '<calcPr calcId="1" fullCalcOnLoad="1"/></workbook>'), ""),
         (in_part(BOOK, "</workbook>", '<calcPr calcMode="manual"/></workbook>'), "calcPr"),
+        (in_part(BOOK, "<sheets>", '<workbookPr date1904="1"/><sheets>'), "days"),
+        (in_part(SHEET, "<sheetData>", f"{VIEW.format(100)}<sheetData>"), ""),
+        (in_part(SHEET, "<sheetData>", f"{VIEW.format(77)}<sheetData>"), "sheetViews of A"),
         (lambda name, text: text if name else [("xl/charts/chart1.xml", "<c/>")], "part xl/charts/chart1.xml"),
         (lambda name, text: text if name else [("docProps/core.xml", "<dc:title>x</dc:title>")], "property title"),
     ],
@@ -225,6 +229,23 @@ def test_what_a_workbook_has_beside_values_is_compared(edit, named):
     evidence = framed(with_parts(before, edit), before)
     assert evidence.verdict is (Verdict.FALSE if named else Verdict.TRUE)
     assert f"{named}, added" in evidence.found or not named
+
+
+AS_TEXT = workbook("a.xlsx", {"A": [["1", "2020-06-18"]]})
+AS_DATE = with_parts(
+    AS_TEXT,
+    lambda name, text: re.sub('<c r="B1".*?</c>', '<c r="B1" s="1"><v>44000</v></c>', text) if name == SHEET else text,
+)
+
+
+def test_a_text_that_stands_in_the_place_of_a_date_is_a_change():
+    assert framed(AS_TEXT, AS_DATE).found.endswith("A row 1, B changed")
+
+
+def test_a_date_that_is_shown_as_a_time_is_a_change_and_a_time_is_none():
+    as_time = with_parts(AS_DATE, in_part(STYLES, 'formatCode="yyyy\\-mm\\-dd"', 'formatCode="hh:mm:ss"'))
+    assert framed(as_time, AS_DATE).found.endswith("format of A!B1, added")
+    assert "format" not in framed(with_parts(as_time, in_part(SHEET, "44000", "0.5")), AS_DATE).found
 
 
 def test_a_bold_cell_is_a_change():
@@ -296,9 +317,10 @@ def test_what_an_event_has_that_no_predicate_asks_for_is_compared_and_belongs_to
     )
     assert framed(JudgeInput({"calendar": cached}), calendar()).verdict is Verdict.TRUE
     alarm = ["BEGIN:VALARM", "ACTION:DISPLAY", "TRIGGER:-PT15M", "END:VALARM"]
-    for lines in (alarm, ["CLASS:PRIVATE"], ["X-NOTE:a", " b"]):
+    for lines in (alarm, ["CLASS:PRIVATE"], ["X-NOTE:a", " b"], ["PERCENT-COMPLETE:50"]):
         assert "other lines of" in framed(calendar(*lines), calendar()).found
-    assert framed(calendar("SEQUENCE:2", "LAST-MODIFIED:20260105T100000Z"), calendar()).verdict is Verdict.TRUE
+    own = ("SEQUENCE:2", "LAST-MODIFIED:20260105T100000Z", "PERCENT-COMPLETE:100")
+    assert framed(calendar(*own), calendar()).verdict is Verdict.TRUE
     empty = JudgeInput({"calendar": tree_of({})})
     assert framed(calendar(*alarm), empty, {"item": "event", "add": 1}).verdict is Verdict.TRUE
     states = (read_all(run.states)["calendar"] for run in (empty, calendar(*alarm)))

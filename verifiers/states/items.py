@@ -449,9 +449,11 @@ def _workbooks(state: NormalState) -> Iterator[Item]:
             for area in sheet["merged"]:
                 yield Item(f"{path}: merged {area} on {sheet['name']}", "merged cells", {**its, "area": area}, {})
             rows: dict[int, dict[str, Any]] = {}
+            dates = {(row, column) for row, column in sheet.get("dates", ())}
             for row, column, value, *formula in sheet["cells"]:
+                shown = {"date": value} if (row, column) in dates else value  # a text of it is another value
                 # What a formula shows follows from other cells, and from which program wrote the file.
-                rows.setdefault(row, {})[_letters(column)] = {"formula": formula[0]} if formula else value
+                rows.setdefault(row, {})[_letters(column)] = {"formula": formula[0]} if formula else shown
             for row, cells in rows.items():
                 yield Item(f"{path}: {sheet['name']} row {row}", "row", {**its, "row": row}, cells)
 
