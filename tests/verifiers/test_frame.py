@@ -357,13 +357,18 @@ def test_a_sent_message_has_one_copy_without_marks_in_the_folder_for_them(copies
 @pytest.mark.parametrize(
     ("sort", "field", "before", "after", "by_itself"),
     [
-        ("sequence", "last", None, 1, True),
-        ("sequence", "last", 3, 9, True),
-        ("sequence", "last", "starts at 1000", 1000, True),
-        ("sequence", "last", "starts at 1", "starts at 50", False),
-        ("sequence", "last", 3, "starts at 3", False),
-        ("sequence", "last", 3, 5000, False),
-        ("sequence", "last", 3, 1, False),
+        ("sequence", "last", [None, None], [1, 1], True),  # documents of before 1.0
+        ("sequence", "last", [3, 3], [9, 4], True),
+        ("sequence", "last", [3, 3], [1, 3], False),
+        ("sequence", "last", ["starts at 1000", None], ["1000, 32 logged", 1000], True),
+        ("sequence", "last", ["starts at 1", None], ["starts at 50", None], False),
+        ("sequence", "last", ["3, 0 logged", 3], ["starts at 4", 3], False),
+        ("sequence", "last", ["3, 0 logged", 3], ["5000, 9 logged", 4], False),
+        ("sequence", "last", ["3, 0 logged", 3], ["5, 31 logged", 5], True),
+        ("sequence", "last", ["3, 0 logged", 3], ["36, 0 logged", 4], True),  # all that was logged ahead is given out
+        ("sequence", "last", ["3, 0 logged", 3], ["5, 0 logged", 5], True),  # set, to go on behind rows with numbers
+        ("sequence", "last", ["3, 0 logged", 3], ["50, 0 logged", 5], False),
+        ("sequence", "last", ["3, 0 logged", 3], ["2, 0 logged", 2], False),
         ("issue", "state_reason", None, "reopened", True),
         ("issue", "state_reason", "completed", "not_planned", False),
         ("issue", "state_reason", None, "completed", False),
@@ -691,6 +696,13 @@ def test_a_set_has_each_member_once():
 @pytest.mark.parametrize(("before", "after", "same"), [(9000, 9001, True), (9000, 8000, True), (9000, 10_000, False)])
 def test_the_time_that_a_key_has_left_runs_down_and_is_read_to_the_second(before, after, same):
     assert is_server_change("key", "expires", before, after) is same
+
+
+def test_a_sequence_is_held_against_the_column_that_it_is_named_after():
+    (state,) = read_all(postgres_database({"t": [["id", "integer"]]}, {"t": [["7"], ["12"]]}).states).values()
+    state.document["sequences"] = [["sequence t_id_seq", "12, 5 logged"]]
+    (item,) = (item for item in items_of("postgres", state).values() if item.sort == "sequence")
+    assert item.fields == {"last": ["12, 5 logged", 12]}
 
 
 def test_a_schema_that_has_a_table_is_there_without_an_entry_of_its_own():

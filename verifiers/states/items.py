@@ -343,7 +343,19 @@ def _tables(state: NormalState) -> Iterator[Item]:
     for name, definition in state.document.get("objects", ()):
         yield Item(name, "object", {"name": name}, {"definition": definition})
     for name, last in state.document.get("sequences", ()):
-        yield Item(f"value of {name}", "sequence", {"name": name}, {"last": last})
+        counted = [last, _highest_given_out(name, state.document["tables"])]
+        yield Item(f"value of {name}", "sequence", {"name": name}, {"last": counted})
+
+
+def _highest_given_out(sequence: str, tables: Sequence[Mapping[str, Any]]) -> int | None:
+    """Return the highest value in the column that a sequence numbers, which the sequence is named after."""
+    for table in tables:
+        readable = [column["name"] for column in table["columns"] if column["readable"]]
+        for place, column in enumerate(readable):
+            if sequence.endswith(f"{table['name']}_{column}_seq"):
+                values = [row[place] for row in table["rows"] if (row[place] or "").isdecimal()]
+                return max(map(int, values), default=None)
+    return None
 
 
 def _rows(
