@@ -342,6 +342,15 @@ def test_what_is_written_of_a_kept_message_beside_its_text_is_compared(old, new)
     assert "message a@example.org, source changed" in framed(run, before).found
 
 
+def test_a_message_that_cannot_be_read_is_named_and_the_others_are_compared():
+    before = JudgeInput({"email": maildir({"INBOX": [LETTER]}, [])})
+    (tree,) = before.states.values()
+    nodes = {path.replace(":2,", ":2,F"): node for path, node in tree.items()}
+    run = replace(before, states={"email": FileTree({**nodes, "Maildir/cur/9:2,": Node("symlink", target="/x")})})
+    found = framed(run, before).found
+    assert found.endswith("file Maildir/cur/9:2,, added; message a@example.org, flagged changed")
+
+
 @pytest.mark.parametrize(
     ("copies", "flags", "fine"), [(1, "S", True), (0, "", False), (1, "FS", False), (2, "S", False)]
 )

@@ -411,6 +411,8 @@ def _mail(state: NormalState) -> Iterator[Item]:
     folders = {*state.document["folders"], *(folder for folder, *_ in parts["kept"])}
     for folder in sorted(folders):
         yield Item(f"folder {folder}", "folder", {"folder": folder}, {})
+    for path, reason, digest in state.document.get("unreadable", ()):
+        yield Item(f"file {path}", "file", {"path": path}, {"unreadable": reason, "digest": digest})
     copies = Counter(_written(name, own) for _, name, _, own in parts["sent"])
     for folder, name, marks, own in parts["kept"]:
         if own_changes.is_for_copies(folder) and copies[_written(name, own)] and marks.keys() <= {"read"}:
