@@ -204,7 +204,7 @@ def in_part(part, old, new):
 
 
 SHEET, STYLES, BOOK = "xl/worksheets/sheet1.xml", "xl/styles.xml", "xl/workbook.xml"
-VIEW = '<sheetViews><sheetView zoomScale="{}" workbookViewId="0"/></sheetViews>'
+VIEW = '<sheetViews><sheetView zoomScale="{}" showGridLines="{}" workbookViewId="0"/></sheetViews>'
 
 
 @pytest.mark.parametrize(
@@ -218,8 +218,14 @@ VIEW = '<sheetViews><sheetView zoomScale="{}" workbookViewId="0"/></sheetViews>'
         (in_part(BOOK, "</workbook>", '<calcPr calcId="1" fullCalcOnLoad="1"/></workbook>'), ""),
         (in_part(BOOK, "</workbook>", '<calcPr calcMode="manual"/></workbook>'), "calcPr"),
         (in_part(BOOK, "<sheets>", '<workbookPr date1904="1"/><sheets>'), "days"),
-        (in_part(SHEET, "<sheetData>", f"{VIEW.format(100)}<sheetData>"), ""),
-        (in_part(SHEET, "<sheetData>", f"{VIEW.format(77)}<sheetData>"), "sheetViews of A"),
+        (in_part(SHEET, "<sheetData>", f"{VIEW.format(100, 1)}<sheetData>"), ""),
+        (in_part(SHEET, "<sheetData>", f"{VIEW.format(77, 1)}<sheetData>"), "sheetViews of A"),
+        (in_part(SHEET, "<sheetData>", f"{VIEW.format(100, 0)}<sheetData>"), "sheetViews of A"),
+        (
+            in_part(SHEET, "<sheetData>", '<cols><col min="1" max="1" width="13" customWidth="1"/></cols><sheetData>'),
+            "",
+        ),
+        (in_part(SHEET, "</sheetData>", '</sheetData><printOptions gridLines="0"/>'), ""),
         (lambda name, text: text if name else [("xl/charts/chart1.xml", "<c/>")], "part xl/charts/chart1.xml"),
         (lambda name, text: text if name else [("docProps/core.xml", "<dc:title>x</dc:title>")], "property title"),
     ],

@@ -26,7 +26,9 @@ _IGNORED = {"r", "spans", "workbookViewId", "tabSelected", "calcId", "fullCalcOn
 _USUAL = {
     ("summaryBelow", "1"), ("summaryRight", "1"), ("calcMode", "auto"), ("locked", "1"), ("hidden", "0"),
     ("horizontal", "general"), ("vertical", "bottom"), ("patternType", "none"), ("val", "none"),
-    ("zoomScale", "100"), ("zoomScaleNormal", "100"),
+    ("zoomScale", "100"), ("zoomScaleNormal", "100"), ("showGridLines", "1"), ("showRowColHeaders", "1"),
+    ("showFormulas", "0"), ("rightToLeft", "0"), ("orientation", "portrait"), ("scale", "100"), ("iterate", "0"),
+    ("fitToPage", "0"), ("gridLines", "0"), ("horizontalCentered", "0"), ("verticalCentered", "0"),
 }  # fmt: skip
 _MARGINS = {"left": "0.75", "right": "0.75", "top": "1", "bottom": "1", "header": "0.5", "footer": "0.5"}
 _NEUTRAL = {"family", "scheme", "charset"}
@@ -35,8 +37,8 @@ _DATE = {"yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss", _TIME, "yyyy-mm-dd h:mm:ss"}
 DIGITS_OF_A_DAY = 4
 """Digits of the number of a day since 1902."""
 _OFF = {"0", "false"}
-_DATE_WIDTHS = {"10.42578125", "18.28515625"}
-"""Widths that the spreadsheet server gives a column by itself when a date, or one with a time, is written into it."""
+_OWN_WIDTHS = {"10.42578125", "18.28515625", "13"}
+"""Widths that the spreadsheet server gives a column by itself: with a date, with a date and a time, and shown again."""
 
 
 def list_appearance(
@@ -78,7 +80,7 @@ def _of_sheet(name: str, sheet: Element, formats: list[tuple[str, bool]]) -> Ite
     for child in sheet:
         if _name(child) == "cols":
             for place, entry in enumerate(child, 1):
-                if entry.get("width") not in _DATE_WIDTHS or {*entry.attrib} - {"width", "customWidth", "min", "max"}:
+                if entry.get("width") not in _OWN_WIDTHS or {*entry.attrib} - {"width", "customWidth", "min", "max"}:
                     yield f"column {place} of {name}", _attributes(entry.attrib)
         elif _name(child) not in _READ and child.attrib != _MARGINS and (text := _written(child)):
             yield f"{_name(child)} of {name}", text
