@@ -123,6 +123,12 @@ def test_a_message_that_is_odd_is_a_message_all_the_same(data):
     assert holds(one(data), "countInFolder", folder="INBOX", count=1)
 
 
+def test_a_character_set_that_is_unknown_is_named():
+    message = parsed(b"Subject: x\nContent-Type: text/plain; charset=nosuch\n\nx")
+    assert (message.text, message.headers) == ("x", ("unknown character set: nosuch",))
+    assert not parsed(b"Content-Type: text/plain; charset=koi8-r\n\nx").headers
+
+
 def test_a_link_in_place_of_a_message_is_wreckage():
     views = JudgeInput({"email": FileTree({INBOX: Node("symlink", target="/etc/passwd")})})
     assert holds.denied(views, "nothingSent") is Verdict.FALSE

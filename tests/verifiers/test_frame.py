@@ -204,6 +204,7 @@ def in_part(part, old, new):
 
 
 SHEET, STYLES, BOOK = "xl/worksheets/sheet1.xml", "xl/styles.xml", "xl/workbook.xml"
+VIEW = '<sheetViews><sheetView zoomScale="{}" showGridLines="{}" workbookViewId="0"/></sheetViews>'
 
 
 @pytest.mark.parametrize(
@@ -216,6 +217,15 @@ SHEET, STYLES, BOOK = "xl/worksheets/sheet1.xml", "xl/styles.xml", "xl/workbook.
         (in_part(SHEET, '<c r="A1"', '<c s="1" r="A1"'), ""),  # a date's format says how its value is shown
         (in_part(BOOK, "</workbook>", '<calcPr calcId="1" fullCalcOnLoad="1"/></workbook>'), ""),
         (in_part(BOOK, "</workbook>", '<calcPr calcMode="manual"/></workbook>'), "calcPr"),
+        (in_part(BOOK, "<sheets>", '<workbookPr date1904="1"/><sheets>'), "days"),
+        (in_part(SHEET, "<sheetData>", f"{VIEW.format(100, 1)}<sheetData>"), ""),
+        (in_part(SHEET, "<sheetData>", f"{VIEW.format(77, 1)}<sheetData>"), "sheetViews of A"),
+        (in_part(SHEET, "<sheetData>", f"{VIEW.format(100, 0)}<sheetData>"), "sheetViews of A"),
+        (
+            in_part(SHEET, "<sheetData>", '<cols><col min="1" max="1" width="13" customWidth="1"/></cols><sheetData>'),
+            "",
+        ),
+        (in_part(SHEET, "</sheetData>", '</sheetData><printOptions gridLines="0"/>'), ""),
         (lambda name, text: text if name else [("xl/charts/chart1.xml", "<c/>")], "part xl/charts/chart1.xml"),
         (lambda name, text: text if name else [("docProps/core.xml", "<dc:title>x</dc:title>")], "property title"),
     ],
@@ -225,6 +235,23 @@ def test_what_a_workbook_has_beside_values_is_compared(edit, named):
     evidence = framed(with_parts(before, edit), before)
     assert evidence.verdict is (Verdict.FALSE if named else Verdict.TRUE)
     assert f"{named}, added" in evidence.found or not named
+
+
+AS_TEXT = workbook("a.xlsx", {"A": [["1", "2020-06-18"]]})
+AS_DATE = with_parts(
+    AS_TEXT,
+    lambda name, text: re.sub('<c r="B1".*?</c>', '<c r="B1" s="1"><v>44000</v></c>', text) if name == SHEET else text,
+)
+
+
+def test_a_text_that_stands_in_the_place_of_a_date_is_a_change():
+    assert framed(AS_TEXT, AS_DATE).found.endswith("A row 1, B changed")
+
+
+def test_a_date_that_is_shown_as_a_time_is_a_change_and_a_time_is_none():
+    as_time = with_parts(AS_DATE, in_part(STYLES, 'formatCode="yyyy\\-mm\\-dd"', 'formatCode="hh:mm:ss"'))
+    assert framed(as_time, AS_DATE).found.endswith("format of A!B1, added")
+    assert "format" not in framed(with_parts(as_time, in_part(SHEET, "44000", "0.5")), AS_DATE).found
 
 
 def test_a_bold_cell_is_a_change():
@@ -296,9 +323,10 @@ def test_what_an_event_has_that_no_predicate_asks_for_is_compared_and_belongs_to
     )
     assert framed(JudgeInput({"calendar": cached}), calendar()).verdict is Verdict.TRUE
     alarm = ["BEGIN:VALARM", "ACTION:DISPLAY", "TRIGGER:-PT15M", "END:VALARM"]
-    for lines in (alarm, ["CLASS:PRIVATE"], ["X-NOTE:a", " b"]):
+    for lines in (alarm, ["CLASS:PRIVATE"], ["X-NOTE:a", " b"], ["PERCENT-COMPLETE:50"]):
         assert "other lines of" in framed(calendar(*lines), calendar()).found
-    assert framed(calendar("SEQUENCE:2", "LAST-MODIFIED:20260105T100000Z"), calendar()).verdict is Verdict.TRUE
+    own = ("SEQUENCE:2", "LAST-MODIFIED:20260105T100000Z", "PERCENT-COMPLETE:100")
+    assert framed(calendar(*own), calendar()).verdict is Verdict.TRUE
     empty = JudgeInput({"calendar": tree_of({})})
     assert framed(calendar(*alarm), empty, {"item": "event", "add": 1}).verdict is Verdict.TRUE
     states = (read_all(run.states)["calendar"] for run in (empty, calendar(*alarm)))
@@ -320,6 +348,15 @@ def test_what_is_written_of_a_kept_message_beside_its_text_is_compared(old, new)
     assert "message a@example.org, source changed" in framed(run, before).found
 
 
+def test_a_message_that_cannot_be_read_is_named_and_the_others_are_compared():
+    before = JudgeInput({"email": maildir({"INBOX": [LETTER]}, [])})
+    (tree,) = before.states.values()
+    nodes = {path.replace(":2,", ":2,F"): node for path, node in tree.items()}
+    run = replace(before, states={"email": FileTree({**nodes, "Maildir/cur/9:2,": Node("symlink", target="/x")})})
+    found = framed(run, before).found
+    assert found.endswith("file Maildir/cur/9:2,, added; message a@example.org, flagged changed")
+
+
 @pytest.mark.parametrize(
     ("copies", "flags", "fine"), [(1, "S", True), (0, "", False), (1, "FS", False), (2, "S", False)]
 )
@@ -335,13 +372,18 @@ def test_a_sent_message_has_one_copy_without_marks_in_the_folder_for_them(copies
 @pytest.mark.parametrize(
     ("sort", "field", "before", "after", "by_itself"),
     [
-        ("sequence", "last", None, 1, True),
-        ("sequence", "last", 3, 9, True),
-        ("sequence", "last", "starts at 1000", 1000, True),
-        ("sequence", "last", "starts at 1", "starts at 50", False),
-        ("sequence", "last", 3, "starts at 3", False),
-        ("sequence", "last", 3, 5000, False),
-        ("sequence", "last", 3, 1, False),
+        ("sequence", "last", [None, None], [1, 1], True),  # documents of before 1.0
+        ("sequence", "last", [3, 3], [9, 4], True),
+        ("sequence", "last", [3, 3], [1, 3], False),
+        ("sequence", "last", ["starts at 1000", None], ["1000, 32 logged", 1000], True),
+        ("sequence", "last", ["starts at 1", None], ["starts at 50", None], False),
+        ("sequence", "last", ["3, 0 logged", 3], ["starts at 4", 3], False),
+        ("sequence", "last", ["3, 0 logged", 3], ["5000, 9 logged", 4], False),
+        ("sequence", "last", ["3, 0 logged", 3], ["5, 31 logged", 5], True),
+        ("sequence", "last", ["3, 0 logged", 3], ["36, 0 logged", 4], True),  # all that was logged ahead is given out
+        ("sequence", "last", ["3, 0 logged", 3], ["5, 0 logged", 5], True),  # set, to go on behind rows with numbers
+        ("sequence", "last", ["3, 0 logged", 3], ["50, 0 logged", 5], False),
+        ("sequence", "last", ["3, 0 logged", 3], ["2, 0 logged", 2], False),
         ("issue", "state_reason", None, "reopened", True),
         ("issue", "state_reason", "completed", "not_planned", False),
         ("issue", "state_reason", None, "completed", False),
@@ -669,6 +711,13 @@ def test_a_set_has_each_member_once():
 @pytest.mark.parametrize(("before", "after", "same"), [(9000, 9001, True), (9000, 8000, True), (9000, 10_000, False)])
 def test_the_time_that_a_key_has_left_runs_down_and_is_read_to_the_second(before, after, same):
     assert is_server_change("key", "expires", before, after) is same
+
+
+def test_a_sequence_is_held_against_the_column_that_it_is_named_after():
+    (state,) = read_all(postgres_database({"t": [["id", "integer"]]}, {"t": [["7"], ["12"]]}).states).values()
+    state.document["sequences"] = [["sequence t_id_seq", "12, 5 logged"]]
+    (item,) = (item for item in items_of("postgres", state).values() if item.sort == "sequence")
+    assert item.fields == {"last": ["12, 5 logged", 12]}
 
 
 def test_a_schema_that_has_a_table_is_there_without_an_entry_of_its_own():

@@ -80,6 +80,8 @@ def _other_blobs(baseline: NormalState, final: NormalState) -> Iterator[NormalSt
 def _other_documents(baseline: NormalState, final: NormalState) -> Iterator[NormalState]:
     done: set[tuple[Path, bool]] = set()
     for path, sort, value in _places(final.document, (), ()):
+        if "dates" in sort:  # a workbook's: a date and its text read the same where a goal asks for it
+            continue
         left_alone = _at(baseline.document, path) == value
         if (sort, left_alone) not in done:
             done.add((sort, left_alone))

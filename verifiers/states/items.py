@@ -343,7 +343,19 @@ def _tables(state: NormalState) -> Iterator[Item]:
     for name, definition in state.document.get("objects", ()):
         yield Item(name, "object", {"name": name}, {"definition": definition})
     for name, last in state.document.get("sequences", ()):
-        yield Item(f"value of {name}", "sequence", {"name": name}, {"last": last})
+        counted = [last, _highest_given_out(name, state.document["tables"])]
+        yield Item(f"value of {name}", "sequence", {"name": name}, {"last": counted})
+
+
+def _highest_given_out(sequence: str, tables: Sequence[Mapping[str, Any]]) -> int | None:
+    """Return the highest value in the column that a sequence numbers, which the sequence is named after."""
+    for table in tables:
+        readable = [column["name"] for column in table["columns"] if column["readable"]]
+        for place, column in enumerate(readable):
+            if sequence.endswith(f"{table['name']}_{column}_seq"):
+                values = [row[place] for row in table["rows"] if (row[place] or "").isdecimal()]
+                return max(map(int, values), default=None)
+    return None
 
 
 def _rows(
@@ -399,6 +411,8 @@ def _mail(state: NormalState) -> Iterator[Item]:
     folders = {*state.document["folders"], *(folder for folder, *_ in parts["kept"])}
     for folder in sorted(folders):
         yield Item(f"folder {folder}", "folder", {"folder": folder}, {})
+    for path, reason, digest in state.document.get("unreadable", ()):
+        yield Item(f"file {path}", "file", {"path": path}, {"unreadable": reason, "digest": digest})
     copies = Counter(_written(name, own) for _, name, _, own in parts["sent"])
     for folder, name, marks, own in parts["kept"]:
         if own_changes.is_for_copies(folder) and copies[_written(name, own)] and marks.keys() <= {"read"}:
@@ -449,9 +463,11 @@ def _workbooks(state: NormalState) -> Iterator[Item]:
             for area in sheet["merged"]:
                 yield Item(f"{path}: merged {area} on {sheet['name']}", "merged cells", {**its, "area": area}, {})
             rows: dict[int, dict[str, Any]] = {}
+            dates = {(row, column) for row, column in sheet.get("dates", ())}
             for row, column, value, *formula in sheet["cells"]:
+                shown = {"date": value} if (row, column) in dates else value  # a text of it is another value
                 # What a formula shows follows from other cells, and from which program wrote the file.
-                rows.setdefault(row, {})[_letters(column)] = {"formula": formula[0]} if formula else value
+                rows.setdefault(row, {})[_letters(column)] = {"formula": formula[0]} if formula else shown
             for row, cells in rows.items():
                 yield Item(f"{path}: {sheet['name']} row {row}", "row", {**its, "row": row}, cells)
 

@@ -12,6 +12,8 @@ from typing import Any
 SECOND_MS = 1000
 MAX_RUN_MS = 15 * 60 * 1000
 """Milliseconds that pass between a world's start and the reading of its state, at most; a run ends earlier."""
+LOGGED_AHEAD = 32
+"""Values of a sequence that PostgreSQL logs before it gives them out (SEQ_LOG_VALS of its sequence.c)."""
 MAX_COUNTED = 100
 """Values of a sequence that rows use up, refused and undone ones among them; more than these are used on purpose."""
 
@@ -52,9 +54,24 @@ def _has_run_down(before: Any, after: Any) -> bool:
 
 
 def _has_counted_on(before: Any, after: Any) -> bool:
-    """Say whether a sequence gave out some more values: no rollback takes them back. One that is set gives out none."""
-    last = int(before.rpartition(" ")[2]) - 1 if isinstance(before, str) else before or 0
-    return type(after) is int and 0 <= after - last <= MAX_COUNTED
+    """Say whether a sequence gave out some more values: no rollback takes them back.
+
+    Each is how far it counted, and the highest value that a row has. PostgreSQL logs values ahead, and of a sequence
+    that was set none. One that is set to the highest value goes on behind the rows that somebody numbered.
+    """
+    if before[0] == after[0]:
+        return True
+    (last, logged), (now, logged_now) = _last_and_logged(before[0]), _last_and_logged(after[0])
+    is_set = logged_now == 0 and (logged - (now - last)) % (LOGGED_AHEAD + 1) != 0 and now != after[1]
+    return not str(after[0]).startswith("starts") and 0 <= now - last <= MAX_COUNTED and not is_set
+
+
+def _last_and_logged(counted: Any) -> tuple[int, int]:
+    """Take `41, 30 logged` or `starts at 1` apart; older documents have the last value alone."""
+    if not isinstance(counted, str):
+        return counted or 0, LOGGED_AHEAD
+    last, _, logged = counted.partition(", ")
+    return (int(last), int(logged.split()[0])) if logged else (int(last.rpartition(" ")[2]) - 1, 0)
 
 
 def _has_given_out_keys(before: Any, after: Any) -> bool:

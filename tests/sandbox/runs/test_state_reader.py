@@ -153,7 +153,7 @@ def test_the_agents_role_is_nobody_special():
 SET_BY_HAND = [
     "alter sequence fresh restart with 50",
     "alter sequence used restart with 60",
-    "select setval('far', 900)",
+    "select setval('far', 900), setval('near', 9)",
     "alter table stock cluster on stock_pkey",
     "alter table stock set (toast.autovacuum_enabled = false)",
     "alter role agent password 'secret'",
@@ -165,14 +165,22 @@ SET_BY_HAND = [
 @pytest.mark.slow
 @pytest.mark.needs("databases")
 def test_what_a_statement_sets_beside_rows_is_a_change_and_a_value_that_was_used_up_is_none():
-    made = [f"create sequence {name}" for name in ("fresh", "used", "far", "spent")]
-    state = {"tables": {"stock": STOCK}, "before": [*made, "select nextval('used'), nextval('far')"]}
+    made = [f"create sequence {name}" for name in ("fresh", "used", "far", "near", "spent")]
+    counted = "select nextval('used'), nextval('far'), nextval('near')"
+    state = {"tables": {"stock": STOCK}, "before": [*made, counted]}
     proved = played(
         *SET_BY_HAND, "select nextval('spent')", predicate={"postgres.unchanged": {}}, state={"postgres": state}
     )
     assert not any(call["error"] for call in proved.log)
     for named in (
-        *("fresh, last", "used, last", "far, last", "options of table public.stock, added", "password of agent, added"),
+        *(
+            "fresh, last",
+            "used, last",
+            "far, last",
+            "near, last",
+            "options of table public.stock, added",
+            "password of agent, added",
+        ),
         "order of rows by index public.stock_pkey, added",
         "large object 4242, added",
     ):

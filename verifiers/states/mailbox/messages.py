@@ -1,7 +1,8 @@
 """Normal form of mail: folders, kept messages and sent messages.
 
 It is `{"folders": [name], "kept": [message], "sent": [message]}`, where a message is the list of what `MailMessage`
-has, its flags as one text, and its attachments as `[name, blob]`.
+has, its flags as one text, and its attachments as `[name, blob]`. `unreadable` has `[path, reason, digest]` of each
+message that cannot be parsed, if there is one.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class MailMessage:
         recipients: whom it was handed over for, of one that was sent.
         text: its texts that are shown one below the other; of alternatives the plain one; HTML as it stands.
         attachments: name and content of each.
-        headers: those that no other field tells of (`Reply-To: a@b.example`), but for the ones that each server adds.
+        headers: those that no other field tells of (`Reply-To: a@b.example`), but for the ones that each server adds;
+            and which unknown character set a text was in, that is read as UTF-8.
         source: the SHA-256 of its bytes, which no server changes as long as it keeps a message.
     """
 
@@ -52,11 +54,12 @@ class MailMessage:
 
 @dataclass(frozen=True, slots=True)
 class MailState:
-    """All mail of a state: the folders, the messages in them, and the sent messages."""
+    """All mail of a state: the folders, the messages in them, the sent ones, and those that cannot be parsed."""
 
     folders: tuple[str, ...]
     kept: tuple[MailMessage, ...]
     sent: tuple[MailMessage, ...]
+    unreadable: tuple[tuple[str, ...], ...] = ()
 
 
 def open_mail(context: Context) -> MailState:
@@ -83,7 +86,8 @@ def state_of(mail: MailState) -> NormalState:
         return [list(value) if isinstance(value, tuple) else value for value in values.values()]
 
     kept, sent = [plain(message) for message in mail.kept], [plain(message) for message in mail.sent]
-    return NormalState({"folders": list(mail.folders), "kept": kept, "sent": sent}, tuple(blobs))
+    unreadable = {"unreadable": [list(entry) for entry in mail.unreadable]} if mail.unreadable else {}
+    return NormalState({"folders": list(mail.folders), "kept": kept, "sent": sent, **unreadable}, tuple(blobs))
 
 
 def mail_from(state: NormalState) -> MailState:
@@ -96,7 +100,8 @@ def mail_from(state: NormalState) -> MailState:
         return MailMessage(**{**made, "flags": frozenset(made["flags"]), "attachments": files})
 
     document = state.document
-    return MailState(tuple(document["folders"]), *(tuple(map(message, document[part])) for part in ("kept", "sent")))
+    kept, sent = (tuple(map(message, document[part])) for part in ("kept", "sent"))
+    return MailState(tuple(document["folders"]), kept, sent, tuple(map(tuple, document.get("unreadable", ()))))
 
 
 _NAMES = [field.name for field in fields(MailMessage)]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from verifiers.errors import TargetMissing
+from verifiers.errors import CorruptState, TargetMissing
 from verifiers.predicates.context import Context
 from verifiers.predicates.registry import COUNT, FLAG, NOTHING, TEXT, Example, ProbeResult, names, predicate
 from verifiers.quoting import listed, quoted
@@ -275,8 +275,15 @@ def body_contains(context: Context, message: str, text: str) -> ProbeResult:
 
 
 def _mail(context: Context) -> MailState:
-    """Give the mail, and charge the budget for reading every message and its text."""
+    """Give the mail, and charge the budget for reading every message and its text.
+
+    Raises:
+        CorruptState: a message cannot be read.
+    """
     mail = open_mail(context)
+    if mail.unreadable:
+        path, reason, _ = mail.unreadable[0]
+        raise CorruptState(f"the message {path} cannot be read: {reason}")
     letters = context.once("email letters", lambda: sum(map(_letters, (*mail.kept, *mail.sent))))
     context.budget.step(A_MESSAGE * (len(mail.kept) + len(mail.sent)) + letters // LETTERS)
     return mail

@@ -6,7 +6,7 @@
 Messages are parsed with the standard library's `email`. Input that it would parse in more than linear time is capped
 first: headers, parts within parts, lines below each boundary, comments in addresses; and a text is decoded only from
 the character sets that mail is written in. Nothing in a message is fetched or run. A message that cannot be parsed
-counts against the agent.
+counts against the agent, and is named.
 Flags are the letters of a Maildir's file names (`S` read, `F` flagged, `R` answered, `D` draft, `T` deleted).
 """
 
@@ -25,13 +25,14 @@ import encodings
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from encodings.aliases import aliases
 
-from verifiers.budget import ReadingBudget
+from verifiers.budget import BudgetSpent, ReadingBudget
 from verifiers.errors import CorruptState
 from verifiers.normal_form import NormalState
 from verifiers.states.mailbox.messages import BOX, INBOX, OUTBOX, MailMessage, MailState, folder_of, state_of
-from verifiers.tree import FileTree
+from verifiers.tree import FileTree, Node
 
 MAX_MESSAGES = 2000
 MAX_BYTES = 4 << 20
@@ -92,21 +93,36 @@ def read_mail(tree: FileTree, budget: ReadingBudget) -> NormalState:
     Raises:
         CorruptState: see `mail_of`.
     """
-    return state_of(mail_of(tree, budget))
+    unreadable: list[list[str]] = []
+    mail = mail_of(tree, budget, unreadable)
+    return state_of(replace(mail, unreadable=tuple(map(tuple, unreadable))))
 
 
-def mail_of(tree: FileTree, budget: ReadingBudget | None = None) -> MailState:
+def mail_of(
+    tree: FileTree, budget: ReadingBudget | None = None, unreadable: list[list[str]] | None = None
+) -> MailState:
     """Read a mail folder tree.
 
+    `unreadable` takes path, reason and digest of each message that is invalid.
+
     Raises:
-        CorruptState: there is more than the caps or the budget allow, or an invalid message.
+        CorruptState: there is more than the caps or the budget allow, or an invalid message that nobody takes.
     """
     budget = budget or ReadingBudget()
     budget.step(len(tree))
     places = list(_places(tree))
     if len(places) > MAX_MESSAGES:
         raise CorruptState(f"there are more than {MAX_MESSAGES} messages")
-    messages = [_message(path, folder, tree[path].data, budget) for path, folder in places]
+    messages: list[MailMessage] = []
+    for path, folder in places:
+        try:
+            messages.append(_message(path, folder, tree[path], budget))
+        except BudgetSpent:
+            raise
+        except CorruptState as error:
+            if unreadable is None:
+                raise
+            unreadable.append([path, str(error), hashlib.sha256(tree[path].data).hexdigest()])
     folders = {INBOX, *(folder_of(name) for name in tree.children(BOX) if name.startswith(".") and len(name) > 1)}
     kept = tuple(message for message in messages if message.folder)
     sent = sorted(
@@ -117,7 +133,7 @@ def mail_of(tree: FileTree, budget: ReadingBudget | None = None) -> MailState:
 
 def _places(tree: FileTree) -> Iterator[tuple[str, str]]:
     """Give the path of each message, and its folder."""
-    for path, node in tree.items():
+    for path, _ in tree.items():
         match path.split("/"):
             case [top, "new", _] if top == OUTBOX:
                 folder = ""
@@ -127,12 +143,13 @@ def _places(tree: FileTree) -> Iterator[tuple[str, str]]:
                 folder = folder_of(name)
             case _:
                 continue
-        if node.kind != "file" or len(node.data) > MAX_BYTES:
-            raise CorruptState(f"there is a message that is no file, or longer than {MAX_BYTES} bytes")
         yield path, folder
 
 
-def _message(path: str, folder: str, data: bytes, budget: ReadingBudget) -> MailMessage:
+def _message(path: str, folder: str, node: Node, budget: ReadingBudget) -> MailMessage:
+    data = node.data
+    if node.kind != "file" or len(data) > MAX_BYTES:
+        raise CorruptState(f"there is a message that is no file, or longer than {MAX_BYTES} bytes")
     _must_be_bounded(data, budget)
     head = data.replace(b"\r\n", b"\n").partition(b"\n\n")[0]
     budget.step(A_HEADER * (head.count(b"\n") + head.count(b"\r")))
@@ -161,7 +178,10 @@ def _message(path: str, folder: str, data: bytes, budget: ReadingBudget) -> Mail
             _text(parsed["Subject"], budget),
             _join_texts(texts),
             tuple((_text(_file_name(part), budget), _content(part)) for part in parts if _is_attached(part)),
-            tuple(f"{name}: {_text(value, budget)}" for name, value in parsed.items() if not _is_covered(name)),
+            (
+                *(f"{name}: {_text(value, budget)}" for name, value in parsed.items() if not _is_covered(name)),
+                *(f"unknown character set: {name}" for name in map(_charset, texts) if not _is_known(name)),
+            ),
             hashlib.sha256(data).hexdigest(),
         )
     except (email.errors.MessageError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:

@@ -29,7 +29,10 @@ def postgres_database(
         _table(name, columns, (rows or {}).get(name, ()), (indexes or {}).get(name, ()))
         for name, columns in tables.items()
     ]
-    beside = {"objects": [["view public.all_of_it", "SELECT 1;"]], "sequences": [["sequence public.numbers", 1]]}
+    beside = {
+        "objects": [["view public.all_of_it", "SELECT 1;"]],
+        "sequences": [["sequence public.numbers", "1, 0 logged"]],
+    }
     return JudgeInput({"postgres": written({"schemas": list(schemas), "tables": made, **beside})})
 
 

@@ -4,7 +4,7 @@
       "columns": [{"name", "type", "base", "not_null", "default", "identity", "computed", "readable"}],
       "constraints": [{"name", "kind", "definition", "valid", "columns", "to", "to_columns"}],
       "indexes": [{"name", "unique", "valid", "partial", "columns", "definition"}]}],
-     "objects": [[name, definition]], "sequences": [[name, last value or how it starts]]}
+     "objects": [[name, definition]], "sequences": [[name, how far it counted: `41, 30 logged`, or `starts at 1`]]}
 
 Only base tables are among the tables. All else that can be made is among the `objects`, as PostgreSQL describes it:
 views, foreign and partitioned tables, functions, triggers, types, comments, privileges, …

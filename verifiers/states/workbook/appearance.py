@@ -26,13 +26,19 @@ _IGNORED = {"r", "spans", "workbookViewId", "tabSelected", "calcId", "fullCalcOn
 _USUAL = {
     ("summaryBelow", "1"), ("summaryRight", "1"), ("calcMode", "auto"), ("locked", "1"), ("hidden", "0"),
     ("horizontal", "general"), ("vertical", "bottom"), ("patternType", "none"), ("val", "none"),
+    ("zoomScale", "100"), ("zoomScaleNormal", "100"), ("showGridLines", "1"), ("showRowColHeaders", "1"),
+    ("showFormulas", "0"), ("rightToLeft", "0"), ("orientation", "portrait"), ("scale", "100"), ("iterate", "0"),
+    ("fitToPage", "0"), ("gridLines", "0"), ("horizontalCentered", "0"), ("verticalCentered", "0"),
 }  # fmt: skip
 _MARGINS = {"left": "0.75", "right": "0.75", "top": "1", "bottom": "1", "header": "0.5", "footer": "0.5"}
 _NEUTRAL = {"family", "scheme", "charset"}
-_DATE = {"yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss", "hh:mm:ss", "yyyy-mm-dd h:mm:ss"}
+_TIME = "hh:mm:ss"
+_DATE = {"yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss", _TIME, "yyyy-mm-dd h:mm:ss"}
+DIGITS_OF_A_DAY = 4
+"""Digits of the number of a day since 1902."""
 _OFF = {"0", "false"}
-_DATE_WIDTHS = {"10.42578125", "18.28515625"}
-"""Widths that the spreadsheet server gives a column by itself when a date, or one with a time, is written into it."""
+_OWN_WIDTHS = {"10.42578125", "18.28515625", "13"}
+"""Widths that the spreadsheet server gives a column by itself: with a date, with a date and a time, and shown again."""
 
 
 def list_appearance(
@@ -63,16 +69,18 @@ def _of_book(book: Element) -> Iterator[tuple[str, str]]:
     for child in book:
         if _name(child) not in _BOOK_READ and (text := _written(child)):
             yield _name(child), text
+    if any(entry.get("date1904") in {"1", "true"} for entry in book.iterfind(f"{MAIN}workbookPr")):
+        yield "days", "from 1904"
     for entry in book.iterfind(f"{MAIN}definedNames/{MAIN}definedName"):
         if "localSheetId" in entry.attrib:
             yield f"name {entry.get('name', '')} of sheet {entry.get('localSheetId')}", (entry.text or "").strip()
 
 
-def _of_sheet(name: str, sheet: Element, formats: list[str]) -> Iterator[tuple[str, str]]:
+def _of_sheet(name: str, sheet: Element, formats: list[tuple[str, bool]]) -> Iterator[tuple[str, str]]:
     for child in sheet:
         if _name(child) == "cols":
             for place, entry in enumerate(child, 1):
-                if entry.get("width") not in _DATE_WIDTHS or {*entry.attrib} - {"width", "customWidth", "min", "max"}:
+                if entry.get("width") not in _OWN_WIDTHS or {*entry.attrib} - {"width", "customWidth", "min", "max"}:
                     yield f"column {place} of {name}", _attributes(entry.attrib)
         elif _name(child) not in _READ and child.attrib != _MARGINS and (text := _written(child)):
             yield f"{_name(child)} of {name}", text
@@ -82,12 +90,22 @@ def _of_sheet(name: str, sheet: Element, formats: list[str]) -> Iterator[tuple[s
             yield f"row {row.get('r')} of {name}", text
         for cell in row.iterfind(f"{MAIN}c[@s]"):
             number = int(cell.attrib["s"] or 0)
-            if text := formats[number] if number < len(formats) else "":
+            text, is_time = formats[number] if number < len(formats) else ("", False)
+            if is_time and _is_a_day(cell):
+                text += f"number {_TIME}"
+            if text:
                 yield f"format of {name}!{cell.get('r')}", text
 
 
-def _formats(styles: Element) -> Iterator[str]:
-    """List what is unusual about each cell format; the first is the usual one."""
+def _is_a_day(cell: Element) -> bool:
+    """Say whether a cell has a date, which a time's format would hide; a sum of times may be more than a day."""
+    number = cell.findtext(f"{MAIN}v") or ""
+    is_plain = cell.get("t", "n") == "n" and cell.find(f"{MAIN}f") is None
+    return is_plain and len(number.partition(".")[0]) >= DIGITS_OF_A_DAY
+
+
+def _formats(styles: Element) -> Iterator[tuple[str, bool]]:
+    """List what is unusual about each cell format, the first being the usual one, and whether it shows times."""
     codes = {entry.get("numFmtId"): entry.get("formatCode", "") for entry in styles.iterfind(f"{MAIN}numFmts/*")}
     tables = {what: styles.findall(f"{MAIN}{what}s/*") for what in ("font", "fill", "border")}
     usual: dict[str, set[str]] = {}
@@ -98,7 +116,7 @@ def _formats(styles: Element) -> Iterator[str]:
         plain = code.replace("\\", "").replace('"', "").partition(";")[0].lower()
         said = [text for what in of for text in sorted(of[what] ^ usual[what])]
         said += [f"number {code}"] if plain not in {"0", "general", *_DATE} else []
-        yield " ".join([*said, *filter(None, (_written(child) for child in entry))])
+        yield " ".join([*said, *filter(None, (_written(child) for child in entry))]), plain == _TIME
 
 
 def _described(rows: list[Element], number: str) -> set[str]:

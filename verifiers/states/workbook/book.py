@@ -4,7 +4,8 @@ Normal form of a namespace: `{"paths": [[path, kind]], "books": {path: book}}`, 
 for a file that is no workbook, or
 
     {"sheets": [{"name", "hidden", "tables": [[name, area, columns]], "merged": [area],
-                 "cells": [[row, column, value] or [row, column, value, formula, whether the value is clear]]}],
+                 "cells": [[row, column, value] or [row, column, value, formula, whether the value is clear]],
+                 "dates": [[row, column] of a value that is a date, and no text of one]}],
      "names": {name: what it refers to}, "appearance": [[sheet or "", place, text]]}
 """
 

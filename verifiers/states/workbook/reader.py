@@ -122,8 +122,10 @@ def _book(workbook: Workbook, budget: ReadingBudget) -> dict[str, Any]:
             formula = [] if cell.formula is None else [cell.formula, is_clear]
             cells.append([*place, _plain(value) if is_clear else None, *formula])
         tables = [[table.name, table.area, list(table.columns)] for table in sheet.tables]
+        plain = [(place, cell.value) for place, cell in sheet.cells.items() if cell.formula is None]
+        dates = [list(place) for place, value in plain if isinstance(value, DateText)]
         made = {"name": sheet.name, "hidden": sheet.hidden, "tables": tables, "merged": list(sheet.merged)}
-        sheets.append({**made, "cells": cells})
+        sheets.append({**made, "cells": cells, "dates": dates})
     return {
         "sheets": sheets,
         "names": dict(workbook.names),

@@ -355,7 +355,7 @@ def look(cluster: Cluster) -> dict[str, Any]:
     script.seek(0, io.SEEK_END)
     for _, schema, name in document["sequences"]:
         place = f"{quoted(schema)}.{quoted(name)}"
-        script.write(f"COPY (SELECT last_value, is_called FROM {place}) TO STDOUT;\n")  # noqa: S608 - quoted
+        script.write(f"COPY (SELECT last_value, is_called, log_cnt FROM {place}) TO STDOUT;\n")  # noqa: S608 - quoted
     for table in tables:
         names = ", ".join(quoted(column["name"]) for column in table["columns"] if column["readable"])
         place = f"{quoted(table['schema'])}.{quoted(table['name'])}"
@@ -368,10 +368,10 @@ def look(cluster: Cluster) -> dict[str, Any]:
     return document
 
 
-def counted(line: str) -> int | str:
-    """Give the last value that a sequence gave out; of one that was made or set, and gave out none, how it starts."""
-    last, is_called = line.split("\t")
-    return int(last) if is_called == "t" else f"starts at {last}"
+def counted(line: str) -> str:
+    """Give the last value of a sequence, and how many more are logged; of one that gave out none, how it starts."""
+    last, is_called, logged = line.split("\t")
+    return f"{last}, {logged} logged" if is_called == "t" else f"starts at {last}"
 
 
 def cells(line: str) -> list[str | None]:
