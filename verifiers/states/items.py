@@ -118,7 +118,7 @@ def items_of(namespace: str, state: NormalState, budget: ReadingBudget | None = 
     seen: Counter[str] = Counter()
     budget = budget or ReadingBudget(what="listing")
     listed = _LISTED.get(namespaces.kind_of(namespace) or namespace)
-    for item in _values(state) if listed is None else chain(listed(state), _beside(state)):
+    for item in _values(state) if listed is None else chain(listed(state), _unread(state)):
         budget.step(1 + len(item.fields))
         seen[item.label] += 1
         label = item.label if seen[item.label] == 1 else f"{item.label} ({seen[item.label]})"
@@ -126,8 +126,8 @@ def items_of(namespace: str, state: NormalState, budget: ReadingBudget | None = 
     return items
 
 
-def _beside(state: NormalState) -> Iterator[Item]:
-    for place, whole, text in state.document.get("beside", ()):
+def _unread(state: NormalState) -> Iterator[Item]:
+    for place, whole, text in state.document.get("unread", ()):
         yield Item(f"file {place}", "file", {"path": place}, {"is": text}, inside=whole)
 
 
