@@ -191,12 +191,26 @@ class _Forms:
 
 
 def _trees(header: Mapping[str, Any], dumps: Sequence[str], parts: Sequence[bytes]) -> dict[str, FileTree]:
-    """Cut the state into one tree a namespace; what was read back stands for the whole folder."""
+    """Cut the state into one tree a namespace; what was read back stands for the whole folder.
+
+    Where two states are compared, what lies in no server's folder (`VACUUM INTO` writes anywhere) is in each tree.
+    """
     namespaces.learn(header["namespaces"])
     tar, *documents = parts
     tree = tree_from_tar(io.BytesIO(tar))
     dumped = {name: FileTree({FILE: Node("file", data)}) for name, data in zip(dumps, documents, strict=True)}
-    return {name: _own(tree.below(root), header["files"].get(name)) for name, root in header["roots"].items()} | dumped
+    outside = _outside(tree, header["folders"]) if "dumps_before" in header else {}
+    cut = ((name, _own(tree.below(root), header["files"].get(name))) for name, root in header["roots"].items())
+    return {name: FileTree({**folder, **outside}) if outside else folder for name, folder in cut} | dumped
+
+
+def _outside(tree: FileTree, folders: Sequence[str]) -> dict[str, Node]:
+    """Return what lies in none of these folders, and leads to none, by its path from one of them."""
+    return {
+        f"../{path}": node
+        for path, node in tree.items()
+        if not any(f"{path}/".startswith(f"{folder}/") or folder.startswith(f"{path}/") for folder in folders)
+    }
 
 
 def _two_states(

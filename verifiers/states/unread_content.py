@@ -25,7 +25,7 @@ READ_PATHS: Mapping[str, re.Pattern[str]] = {
     # Radicale keeps locks and caches in hidden folders; its items are below
     "calendar": re.compile(r"collection-root/agent/[^/]+/[^./][^/]*|(.*/)?\.Radicale\.(lock|cache.*|tmp.*)"),
     "forge": re.compile(rf"state\.json:bare|repositories/[^/]+/[^/]+\.git/{_GIT}:bare"),
-    "git": re.compile(rf"(?:[^/]+/)+\.git/{_GIT}|(?!.*/\.git/)[^/]+/.*"),
+    "git": re.compile(rf"(?:[^/]+/)+\.git/{_GIT}|(?!.*/\.git/|\.\./)[^/]+/.*"),
     "graph": re.compile(r"memory\.jsonl"),
     # Dovecot numbers messages and keywords
     "mailbox": re.compile(r"Maildir/(?:\.[^/]*/)?(?:(?:cur|new|tmp)/.*|dovecot.*|maildir.*)|outbox/.*"),

@@ -2,13 +2,16 @@
 
 import json
 from dataclasses import replace
+from io import BytesIO
 
 import pytest
 
 from sandbox.errors import Malformed
 from sandbox.judge import differences
 from sandbox.judge.state_judge import MutatedCase
+from sandbox.world.frozen import FrozenState
 from verifiers.budget import MAX_JUDGED
+from verifiers.formats.archive import tree_from_tar
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
@@ -110,6 +113,16 @@ def test_a_state_is_compared_with_the_one_before_it_where_neither_is_read_by_the
     changes = [("filesystem", {"remove": "b.txt"})]
     gone = judging.differences(question(THERE, "filesystem"), before, after, changes)["filesystem"]
     assert [change.kind for change in gone.changes] == ["removed"]
+
+
+@pytest.mark.parametrize("namespace", ["filesystem", "git", "sqlite", "memory", "github"])
+def test_a_file_that_lies_in_no_servers_folder_is_a_change(judging, question, left, namespace):
+    views = CATALOGUE[f"{namespace}.unchanged"].example.holds()
+    asked = question({f"{namespace}.unchanged": {}}, namespace)
+    before = left(**views.baseline)
+    copy = FileTree({**tree_from_tar(BytesIO(before.tar)), "copy.db": Node("file", b"x")}).to_tar()
+    judged = judging.verdict(asked, FrozenState(copy), None, lambda: before)
+    assert (judged.evidence.verdict, "file ../copy.db, added" in judged.evidence.found) == (Verdict.FALSE, True)
 
 
 @pytest.mark.parametrize(
