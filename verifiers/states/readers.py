@@ -86,7 +86,8 @@ def read(namespace: str, tree: FileTree, budget: ReadingBudget | None = None) ->
     try:
         budget.step(AN_ENTRY * len(tree))
         state = reader(tree, budget)
-        if unread := list(list_unread_content(namespaces.kind_of(namespace) or namespace, tree, budget)):
+        others = list_unread_content(namespaces.kind_of(namespace) or namespace, tree, budget)
+        if unread := [*state.document.get("unread", ()), *others]:
             state = replace(state, document={**state.document, "unread": unread})
         _weigh(state, budget)
     except CorruptState as error:
