@@ -256,7 +256,7 @@ def _forge(state: NormalState) -> Iterator[Item]:
             its = {**key, "number": int(number)}
             yield Item(f"{name}: milestone {number}", "milestone", its, milestone)
         for number, issue in repository["issues"].items():
-            yield from _issue(name, int(number), issue)
+            yield from _issue(name, int(number), issue, forge["viewer"])
     for path, repository in state.document["repositories"].items():
         name = path.removeprefix("repositories/").removesuffix(".git")
         refs = repository.get("refs", {}).items()
@@ -264,13 +264,17 @@ def _forge(state: NormalState) -> Iterator[Item]:
         yield from _history(name, {**repository, "refs": kept}, state.blobs)  # it is bare: no index, no work tree
 
 
-def _issue(repository: str, number: int, issue: Mapping[str, Any]) -> Iterator[Item]:
-    """List an issue or a pull request, and what was said to it, each comment and review an item."""
+def _issue(repository: str, number: int, issue: Mapping[str, Any], viewer: str) -> Iterator[Item]:
+    """List an issue or a pull request, and what was said to it, each comment and review an item.
+
+    Who closed or merged it is told where it was not the viewer, whose doing its state tells.
+    """
     pull = issue["pull"]
     sort, whole = ("pull request", {**issue, **pull}) if pull else ("issue", issue)
     own = {**_named(issue, AN_ISSUE), "labels": sorted({*issue["labels"]}), "assignees": sorted({*issue["assignees"]})}
     if pull:
         own |= {**_named(pull, A_PULL), "head": _named(pull["head"], A_HEAD), "base": _named(pull["base"], A_BASE)}
+    own |= {name: whole[name] for name in ("closed_by", "merged_by") if whole.get(name) not in {None, viewer}}
     yield Item(f"{repository}: {sort} #{number}", sort, {"repository": repository, "number": number}, own)
     for part, what in REMARK_SORTS.items():
         for place, said in enumerate(whole.get(part, ()), 1):
