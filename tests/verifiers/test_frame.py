@@ -155,6 +155,28 @@ def test_what_a_server_does_by_itself_is_no_change():
     assert framed(database(used_up), database(keyed)).verdict is Verdict.TRUE
 
 
+@pytest.mark.parametrize(
+    ("statement", "verdict"),
+    [
+        ("INSERT INTO t VALUES (3, 'Cy', 5)", Verdict.TRUE),  # measured before
+        ("DELETE FROM sqlite_stat1", Verdict.TRUE),
+        ("UPDATE sqlite_stat1 SET stat = '900 1'", Verdict.FALSE),
+        ("UPDATE sqlite_stat1 SET stat = '2 9' WHERE idx = 'i'", Verdict.FALSE),
+        ("UPDATE sqlite_stat1 SET stat = 'x'", Verdict.FALSE),
+        ("INSERT INTO sqlite_stat1 VALUES ('nothing', NULL, '2')", Verdict.FALSE),
+    ],
+)
+def test_what_analyze_measured_is_no_change_and_what_was_set_by_hand_is(statement, verdict):
+    indexed = [*BASE, "CREATE INDEX i ON t (n)"]
+    row = {"item": "row", "where": {"table": "t", "id": 3}, "add": 1}
+    assert framed(database([*indexed, "ANALYZE", statement]), database(indexed), row).verdict is verdict
+
+
+def test_statistics_that_are_taken_away_are_a_change():
+    measured = [*BASE, "ANALYZE"]
+    assert "table t, statistics" in framed(database([*measured, "DELETE FROM sqlite_stat1"]), database(measured)).found
+
+
 KEYED = ["CREATE TABLE k (id INTEGER PRIMARY KEY AUTOINCREMENT, v)", "INSERT INTO k VALUES (7, 'a')"]
 
 

@@ -99,7 +99,7 @@ SORTS: Mapping[str, Sequence[str]] = {
     "workbook": ("file", "workbook", "name", "sheet", "merged cells", "row", "appearance"),
 }
 """State kind to the sorts of its items that a selection can name."""
-_FOLDER, _PRIMARY, _COMPUTED, _SEQUENCE = "040000", "p", 2, "sqlite_sequence"
+_FOLDER, _PRIMARY, _COMPUTED, _SEQUENCE, _STATISTICS = "040000", "p", 2, "sqlite_sequence", "sqlite_stat1"
 
 
 def items_of(namespace: str, state: NormalState, budget: ReadingBudget | None = None) -> dict[str, Item]:
@@ -295,12 +295,17 @@ def _database(state: NormalState) -> Iterator[Item]:
         yield Item(f"{kind} {name}", kind, {"name": name}, {"table": table, "sql": sql})
     tables = state.document["tables"]
     counts = {table["name"] for table in tables if "autoincrement" in table.get("sql", "").lower()}
-    counted = next((table["rows"] for table in tables if table["name"] == _SEQUENCE and "rows" in table), ())
-    given_out = [row for row in counted if isinstance(row, list) and isinstance(row[0], str)]
+    given_out, measured = [*_own_rows(tables, _SEQUENCE, 2)], [*_own_rows(tables, _STATISTICS, 3)]
     last = {table: key for table, key in given_out if table in counts}
     for table, key in given_out:
         if table not in last or last[table] != key:
             yield Item(f"{_SEQUENCE} row {table}", "row", {"table": _SEQUENCE}, {"name": table, "seq": key})
+    known = {table["name"] for table in tables}
+    for table, index, numbers in measured:
+        if table not in known:
+            yield Item(
+                f"{_STATISTICS} row {table}", "row", {"table": _STATISTICS}, {"index": index, "numbers": numbers}
+            )
     for table in tables:
         name = table["name"]
         if own_changes.is_sqlites_own(name):
@@ -312,15 +317,24 @@ def _database(state: NormalState) -> Iterator[Item]:
         keys = [column[0] for column in columns if column[4]]
         stored = [column[0] for column in columns if column[5] != _COMPUTED]
         about_keys = {"keys": [last.get(name), _highest(table["rows"], stored, keys)]} if name in counts else {}
-        yield Item(f"table {name}", "table", {"table": name}, {"sql": table.get("sql", ""), **about_keys})
-        for column, *about in columns:
-            fields = dict(zip(("type", "not null", "default", "key", "hidden"), about, strict=True))
+        statistics = [len(table["rows"]), [row[1:] for row in measured if row[0] == name]]
+        about = {"sql": table.get("sql", ""), "statistics": statistics, **about_keys}
+        yield Item(f"table {name}", "table", {"table": name}, about)
+        for column, *rest in columns:
+            fields = dict(zip(("type", "not null", "default", "key", "hidden"), rest, strict=True))
             yield Item(f"column {column} of {name}", "column", {"table": name, "column": column}, fields)
         if isinstance(table["rows"], dict):
             yield Item(f"rows of {name}", "rows", {"table": name}, {"unreadable": table["rows"]["spoiled"]})
         else:
             rows = ([_cell(cell, state) for cell in row] for row in table["rows"])
             yield from _rows({"table": name}, name, stored, keys, rows)
+
+
+def _own_rows(tables: Sequence[Mapping[str, Any]], name: str, cells: int) -> Iterator[Sequence[Any]]:
+    """List the rows of one of SQLite's own tables that begin with a table's name."""
+    for table in tables:
+        rows = table.get("rows", ()) if table["name"] == name else ()
+        yield from (row for row in rows if isinstance(row, list) and len(row) == cells and isinstance(row[0], str))
 
 
 def _highest(rows: Any, columns: Sequence[str], keys: Sequence[str]) -> int | None:
