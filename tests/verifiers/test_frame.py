@@ -392,8 +392,8 @@ def test_a_file_that_was_made_again_with_its_bytes_is_no_change_and_its_mode_is_
         ("collaborators", [], "collaborators changed"),
         ("archived", True, "archived changed"),
         ("issues/2/pull/requested_reviewers", [], "pull request #2, requested_reviewers changed"),
-        ("issues/2/pull/merged_by", "bob", "pull request #2, merged_by changed"),
-        ("issues/1/closed_by", "bob", "issue #1, closed_by changed"),
+        ("issues/2/pull/merged_by", "bob", "end of pull request #2, added"),
+        ("issues/1/closed_by", "bob", "end of issue #1, added"),
     ],
 )
 def test_what_a_forge_keeps_beside_issues_is_compared(path, value, named):
@@ -507,7 +507,7 @@ def test_an_issue_that_somebody_else_had_closed_is_another_once_the_agent_has():
     others, own = (example_forge({"number": 1, "state": "closed", "closed_by": login}) for login in ("bob", "ada"))
     closing = {"item": "issue", "where": {"number": 1}, "change": ["state"]}
     assert framed(own, example_forge(), closing).verdict is Verdict.TRUE
-    assert "closed_by changed" in framed(own, others).found
+    assert "end of issue #1, removed" in framed(own, others).found
 
 
 def test_damage_has_each_sort_of_thing_changed_taken_away_and_made_twice():

@@ -86,6 +86,7 @@ SORTS: Mapping[str, Sequence[str]] = {
         "comment",
         "review",
         "review comment",
+        "end",
         *_HISTORY,
         "file",
     ),
@@ -267,15 +268,17 @@ def _forge(state: NormalState) -> Iterator[Item]:
 def _issue(repository: str, number: int, issue: Mapping[str, Any], viewer: str) -> Iterator[Item]:
     """List an issue or a pull request, and what was said to it, each comment and review an item.
 
-    Who closed or merged it is told where it was not the viewer, whose doing its state tells.
+    Who closed or merged it is an item where it was not the viewer, whose doing its state tells.
     """
     pull = issue["pull"]
     sort, whole = ("pull request", {**issue, **pull}) if pull else ("issue", issue)
     own = {**_named(issue, AN_ISSUE), "labels": sorted({*issue["labels"]}), "assignees": sorted({*issue["assignees"]})}
     if pull:
         own |= {**_named(pull, A_PULL), "head": _named(pull["head"], A_HEAD), "base": _named(pull["base"], A_BASE)}
-    own |= {name: whole[name] for name in ("closed_by", "merged_by") if whole.get(name) not in {None, viewer}}
-    yield Item(f"{repository}: {sort} #{number}", sort, {"repository": repository, "number": number}, own)
+    its = {"repository": repository, "number": number}
+    yield Item(f"{repository}: {sort} #{number}", sort, its, own)
+    if others := {name: whole[name] for name in ("closed_by", "merged_by") if whole.get(name) not in {None, viewer}}:
+        yield Item(f"{repository}: end of {sort} #{number}", "end", its, others)
     for part, what in REMARK_SORTS.items():
         for place, said in enumerate(whole.get(part, ()), 1):
             key = {"repository": repository, "issue": number, "place": place}
