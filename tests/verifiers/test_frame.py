@@ -364,9 +364,6 @@ def test_a_sent_message_has_one_copy_without_marks_in_the_folder_for_them(copies
         ("sequence", "last", 3, "starts at 3", False),
         ("sequence", "last", 3, 5000, False),
         ("sequence", "last", 3, 1, False),
-        ("issue", "state_reason", None, "reopened", True),
-        ("issue", "state_reason", "completed", "not_planned", False),
-        ("issue", "state_reason", None, "completed", False),
     ],
 )
 def test_what_a_server_does_is_told_by_its_values(sort, field, before, after, by_itself):
@@ -508,6 +505,12 @@ def test_an_issue_that_somebody_else_had_closed_is_another_once_the_agent_has():
     closing = {"item": "issue", "where": {"number": 1}, "change": ["state"]}
     assert framed(own, example_forge(), closing).verdict is Verdict.TRUE
     assert "end of issue #1, removed" in framed(own, others).found
+
+
+def test_an_issue_that_was_closed_and_opened_again_is_open_as_before():
+    issues = (example_forge({"number": 1, "state_reason": reason}) for reason in (None, "reopened", "completed"))
+    never, again, closed = (items_of("github", read_all(run.states)["github"]) for run in issues)
+    assert never == again != closed
 
 
 def test_damage_has_each_sort_of_thing_changed_taken_away_and_made_twice():

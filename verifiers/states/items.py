@@ -273,6 +273,10 @@ def _issue(repository: str, number: int, issue: Mapping[str, Any], viewer: str) 
     pull = issue["pull"]
     sort, whole = ("pull request", {**issue, **pull}) if pull else ("issue", issue)
     own = {**_named(issue, AN_ISSUE), "labels": sorted({*issue["labels"]}), "assignees": sorted({*issue["assignees"]})}
+    if (
+        issue["state_reason"] == "reopened"
+    ):  # an open issue is open, and a forge remembers that it was closed in between
+        own["state_reason"] = None
     if pull:
         own |= {**_named(pull, A_PULL), "head": _named(pull["head"], A_HEAD), "base": _named(pull["base"], A_BASE)}
     its = {"repository": repository, "number": number}

@@ -87,11 +87,6 @@ def _has_measured(before: Any, after: Any) -> bool:
     return True
 
 
-def _is_open_again(before: Any, after: Any) -> bool:
-    """Say whether an issue is open both times, which a forge remembers of one that was closed in between."""
-    return {before, after} <= {None, "reopened"}
-
-
 def _is_the_same_branch(before: Any, after: Any) -> bool:
     """Say whether an end of a pull request is the branch that it was.
 
@@ -106,7 +101,6 @@ def _is_another_time(before: Any, after: Any) -> bool:
 
 
 _BY_VALUE: Mapping[tuple[str, str], Callable[[Any, Any], bool]] = {
-    ("issue", "state_reason"): _is_open_again,
     ("key", "expires"): _has_run_down,
     ("sequence", "last"): _has_counted_on,
     ("table", "keys"): _has_given_out_keys,
@@ -114,7 +108,6 @@ _BY_VALUE: Mapping[tuple[str, str], Callable[[Any, Any], bool]] = {
     ("pull request", "base"): _is_the_same_branch,
     ("pull request", "head"): _is_the_same_branch,
     ("pull request", "merged_at"): _is_another_time,
-    ("pull request", "state_reason"): _is_open_again,
 }
 """Sort of item and field to what says whether the server itself has changed the value so."""
 
