@@ -248,8 +248,7 @@ class JudgeRequests:
 def _places(question: Question, state: FrozenState, roots: Mapping[str, str]) -> dict[str, Any]:
     """Return what a reader is told of a state's bytes: where which server's data lies."""
     dumps = [name for name in state.dumps if name in roots]
-    places = {"roots": dict(roots), "folders": [*question.roots.values()], "files": dict(question.files)}
-    return {**places, "namespaces": question.namespaces, "dumps": dumps}
+    return {"roots": dict(roots), "files": dict(question.files), "namespaces": question.namespaces, "dumps": dumps}
 
 
 def _bytes(state: FrozenState, roots: Mapping[str, str]) -> list[bytes]:

@@ -17,7 +17,7 @@ from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
 from verifiers.linear_regex import CHARACTERS
-from verifiers.tree import FileTree, JudgeInput, Node
+from verifiers.tree import DIRECTORY, FileTree, JudgeInput, Node
 
 SEED = FileTree({"a.txt": Node("file", b"hello\n")})
 THERE, GONE = {"filesystem.fileExists": {"path": "a.txt"}}, {"filesystem.fileExists": {"path": "b"}}
@@ -116,13 +116,17 @@ def test_a_state_is_compared_with_the_one_before_it_where_neither_is_read_by_the
 
 
 @pytest.mark.parametrize("namespace", ["filesystem", "git", "sqlite", "memory", "github"])
-def test_a_file_that_lies_in_no_servers_folder_is_a_change(judging, question, left, namespace):
+def test_a_file_beside_the_servers_folders_is_a_change_and_an_empty_folder_is_none(judging, question, left, namespace):
     views = CATALOGUE[f"{namespace}.unchanged"].example.holds()
     asked = question({f"{namespace}.unchanged": {}}, namespace)
     before = left(**views.baseline)
-    copy = FileTree({**tree_from_tar(BytesIO(before.tar)), "copy.db": Node("file", b"x")}).to_tar()
-    judged = judging.verdict(asked, FrozenState(copy), None, lambda: before)
-    assert (judged.evidence.verdict, "file ../copy.db, added" in judged.evidence.found) == (Verdict.FALSE, True)
+    tree = {**tree_from_tar(BytesIO(before.tar)), "another": DIRECTORY}  # of a server that a kept world had before
+    seen = []
+    for more in ({}, {"copy.db": Node("file", b"x")}):
+        state = FrozenState(FileTree({**tree, **more}).to_tar())
+        seen.append(judging.verdict(asked, state, None, lambda: before).evidence)
+    assert [evidence.verdict for evidence in seen] == [Verdict.TRUE, Verdict.FALSE]
+    assert "file ../copy.db, added" in seen[1].found
 
 
 @pytest.mark.parametrize(
