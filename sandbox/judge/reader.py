@@ -191,12 +191,19 @@ class _Forms:
 
 
 def _trees(header: Mapping[str, Any], dumps: Sequence[str], parts: Sequence[bytes]) -> dict[str, FileTree]:
-    """Cut the state into one tree a namespace; what was read back stands for the whole folder."""
+    """Cut the state into one tree a namespace; what was read back stands for the whole folder.
+
+    Where two states are compared, a file beside the servers' folders (`VACUUM INTO` writes anywhere) is in each tree. A
+    folder there is no change: a world that was kept has those of all servers that ever ran in it.
+    """
     namespaces.learn(header["namespaces"])
     tar, *documents = parts
     tree = tree_from_tar(io.BytesIO(tar))
     dumped = {name: FileTree({FILE: Node("file", data)}) for name, data in zip(dumps, documents, strict=True)}
-    return {name: _own(tree.below(root), header["files"].get(name)) for name, root in header["roots"].items()} | dumped
+    paths = tree if "dumps_before" in header else ()
+    beside = {f"../{path}": tree[path] for path in paths if "/" not in path and tree[path].kind != "directory"}
+    cut = ((name, _own(tree.below(root), header["files"].get(name))) for name, root in header["roots"].items())
+    return {name: FileTree({**folder, **beside}) if beside else folder for name, folder in cut} | dumped
 
 
 def _two_states(

@@ -1,9 +1,12 @@
 """Tests of the predicates on a knowledge graph."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from verifiers.language.in_process import judge
+from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
 from verifiers.states.graph.examples import memory_graph
 from verifiers.tree import FileTree, JudgeInput, Node
@@ -70,9 +73,13 @@ def test_a_link_in_place_of_the_file_is_wreckage():
     assert holds.denied(views, "entityExists", name="Ann") is Verdict.FALSE
 
 
-def test_an_empty_line_and_other_keys_do_not_count():
+def test_an_empty_line_and_other_keys_do_not_count_but_in_a_frame():
     lines = [{"type": "entity", "name": "Ann", "entityType": "x", "observations": [], "more": 1}, None]
     text = "\n\n".join(json.dumps(line) if line else "" for line in lines)
-    assert holds(
-        JudgeInput({"memory": FileTree({"memory.jsonl": Node("file", text.encode())})}), "entityExists", name="Ann"
+    run, plain = (
+        JudgeInput({"memory": FileTree({"memory.jsonl": Node("file", data.encode())})})
+        for data in (text, text.replace(', "more": 1', ""))
     )
+    assert holds(run, "entityExists", name="Ann")
+    frame = judge(parse({"memory.unchanged": {}}), replace(run, baseline=plain.states))
+    assert frame.found.endswith("other keys of entity Ann, added")

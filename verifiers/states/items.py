@@ -86,6 +86,7 @@ SORTS: Mapping[str, Sequence[str]] = {
         "comment",
         "review",
         "review comment",
+        "end",
         *_HISTORY,
         "file",
     ),
@@ -99,7 +100,7 @@ SORTS: Mapping[str, Sequence[str]] = {
     "workbook": ("file", "workbook", "name", "sheet", "merged cells", "row", "appearance"),
 }
 """State kind to the sorts of its items that a selection can name."""
-_FOLDER, _PRIMARY, _COMPUTED, _SEQUENCE = "040000", "p", 2, "sqlite_sequence"
+_FOLDER, _PRIMARY, _COMPUTED, _SEQUENCE, _STATISTICS = "040000", "p", 2, "sqlite_sequence", "sqlite_stat1"
 
 
 def items_of(namespace: str, state: NormalState, budget: ReadingBudget | None = None) -> dict[str, Item]:
@@ -118,7 +119,7 @@ def items_of(namespace: str, state: NormalState, budget: ReadingBudget | None = 
     seen: Counter[str] = Counter()
     budget = budget or ReadingBudget(what="listing")
     listed = _LISTED.get(namespaces.kind_of(namespace) or namespace)
-    for item in _values(state) if listed is None else chain(listed(state), _beside(state)):
+    for item in _values(state) if listed is None else chain(listed(state), _unread(state)):
         budget.step(1 + len(item.fields))
         seen[item.label] += 1
         label = item.label if seen[item.label] == 1 else f"{item.label} ({seen[item.label]})"
@@ -126,8 +127,8 @@ def items_of(namespace: str, state: NormalState, budget: ReadingBudget | None = 
     return items
 
 
-def _beside(state: NormalState) -> Iterator[Item]:
-    for place, whole, text in state.document.get("beside", ()):
+def _unread(state: NormalState) -> Iterator[Item]:
+    for place, whole, text in state.document.get("unread", ()):
         yield Item(f"file {place}", "file", {"path": place}, {"is": text}, inside=whole)
 
 
@@ -256,7 +257,7 @@ def _forge(state: NormalState) -> Iterator[Item]:
             its = {**key, "number": int(number)}
             yield Item(f"{name}: milestone {number}", "milestone", its, milestone)
         for number, issue in repository["issues"].items():
-            yield from _issue(name, int(number), issue)
+            yield from _issue(name, int(number), issue, forge["viewer"])
     for path, repository in state.document["repositories"].items():
         name = path.removeprefix("repositories/").removesuffix(".git")
         refs = repository.get("refs", {}).items()
@@ -264,14 +265,24 @@ def _forge(state: NormalState) -> Iterator[Item]:
         yield from _history(name, {**repository, "refs": kept}, state.blobs)  # it is bare: no index, no work tree
 
 
-def _issue(repository: str, number: int, issue: Mapping[str, Any]) -> Iterator[Item]:
-    """List an issue or a pull request, and what was said to it, each comment and review an item."""
+def _issue(repository: str, number: int, issue: Mapping[str, Any], viewer: str) -> Iterator[Item]:
+    """List an issue or a pull request, and what was said to it, each comment and review an item.
+
+    Who closed or merged it is an item where it was not the viewer, whose doing its state tells.
+    """
     pull = issue["pull"]
     sort, whole = ("pull request", {**issue, **pull}) if pull else ("issue", issue)
     own = {**_named(issue, AN_ISSUE), "labels": sorted({*issue["labels"]}), "assignees": sorted({*issue["assignees"]})}
+    if (
+        issue["state_reason"] == "reopened"
+    ):  # an open issue is open, and a forge remembers that it was closed in between
+        own["state_reason"] = None
     if pull:
         own |= {**_named(pull, A_PULL), "head": _named(pull["head"], A_HEAD), "base": _named(pull["base"], A_BASE)}
-    yield Item(f"{repository}: {sort} #{number}", sort, {"repository": repository, "number": number}, own)
+    its = {"repository": repository, "number": number}
+    yield Item(f"{repository}: {sort} #{number}", sort, its, own)
+    if others := {name: whole[name] for name in ("closed_by", "merged_by") if whole.get(name) not in {None, viewer}}:
+        yield Item(f"{repository}: end of {sort} #{number}", "end", its, others)
     for part, what in REMARK_SORTS.items():
         for place, said in enumerate(whole.get(part, ()), 1):
             key = {"repository": repository, "issue": number, "place": place}
@@ -291,12 +302,17 @@ def _database(state: NormalState) -> Iterator[Item]:
         yield Item(f"{kind} {name}", kind, {"name": name}, {"table": table, "sql": sql})
     tables = state.document["tables"]
     counts = {table["name"] for table in tables if "autoincrement" in table.get("sql", "").lower()}
-    counted = next((table["rows"] for table in tables if table["name"] == _SEQUENCE and "rows" in table), ())
-    given_out = [row for row in counted if isinstance(row, list) and isinstance(row[0], str)]
+    given_out, measured = [*_own_rows(tables, _SEQUENCE, 2)], [*_own_rows(tables, _STATISTICS, 3)]
     last = {table: key for table, key in given_out if table in counts}
     for table, key in given_out:
         if table not in last or last[table] != key:
             yield Item(f"{_SEQUENCE} row {table}", "row", {"table": _SEQUENCE}, {"name": table, "seq": key})
+    known = {table["name"] for table in tables}
+    for table, index, numbers in measured:
+        if table not in known:
+            yield Item(
+                f"{_STATISTICS} row {table}", "row", {"table": _STATISTICS}, {"index": index, "numbers": numbers}
+            )
     for table in tables:
         name = table["name"]
         if own_changes.is_sqlites_own(name):
@@ -308,15 +324,24 @@ def _database(state: NormalState) -> Iterator[Item]:
         keys = [column[0] for column in columns if column[4]]
         stored = [column[0] for column in columns if column[5] != _COMPUTED]
         about_keys = {"keys": [last.get(name), _highest(table["rows"], stored, keys)]} if name in counts else {}
-        yield Item(f"table {name}", "table", {"table": name}, {"sql": table.get("sql", ""), **about_keys})
-        for column, *about in columns:
-            fields = dict(zip(("type", "not null", "default", "key", "hidden"), about, strict=True))
+        statistics = [len(table["rows"]), [row[1:] for row in measured if row[0] == name]]
+        about = {"sql": table.get("sql", ""), "statistics": statistics, **about_keys}
+        yield Item(f"table {name}", "table", {"table": name}, about)
+        for column, *rest in columns:
+            fields = dict(zip(("type", "not null", "default", "key", "hidden"), rest, strict=True))
             yield Item(f"column {column} of {name}", "column", {"table": name, "column": column}, fields)
         if isinstance(table["rows"], dict):
             yield Item(f"rows of {name}", "rows", {"table": name}, {"unreadable": table["rows"]["spoiled"]})
         else:
             rows = ([_cell(cell, state) for cell in row] for row in table["rows"])
             yield from _rows({"table": name}, name, stored, keys, rows)
+
+
+def _own_rows(tables: Sequence[Mapping[str, Any]], name: str, cells: int) -> Iterator[Sequence[Any]]:
+    """List the rows of one of SQLite's own tables that begin with a table's name."""
+    for table in tables:
+        rows = table.get("rows", ()) if table["name"] == name else ()
+        yield from (row for row in rows if isinstance(row, list) and len(row) == cells and isinstance(row[0], str))
 
 
 def _highest(rows: Any, columns: Sequence[str], keys: Sequence[str]) -> int | None:

@@ -6,6 +6,7 @@ modification, the place of a message's file, what git remembers of its last oper
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -26,8 +27,8 @@ GENERATED_FIELDS = frozenset({"source"})
 def is_sqlites_own(table: str) -> bool:
     """Say whether SQLite keeps a table for itself, of which no statement of an agent is the cause.
 
-    `sqlite_stat1` holds what the query planner measured. No statement makes a table of such a name (SQLite, "Database
-    File Format", section 2.6). The keys that `sqlite_sequence` counts are told by value (`_has_given_out_keys`).
+    No statement makes a table of such a name (SQLite, "Database File Format", section 2.6). The keys that
+    `sqlite_sequence` counts and what ANALYZE measured (`sqlite_stat1`) are told by value.
     """
     return table.lower().startswith("sqlite_")
 
@@ -85,9 +86,22 @@ def _has_given_out_keys(before: Any, after: Any) -> bool:
     return now >= last and now - max(last, highest) <= MAX_COUNTED
 
 
-def _is_open_again(before: Any, after: Any) -> bool:
-    """Say whether an issue is open both times, which a forge remembers of one that was closed in between."""
-    return {before, after} <= {None, "reopened"}
+def _has_measured(before: Any, after: Any) -> bool:
+    """Say whether ANALYZE can have measured what is there of a table: it counts rows, and how many have an equal key.
+
+    Each is the number of rows now and `[[index or null, numbers]]`. It ran at any time, so any number of rows between.
+    """
+    least, most = sorted((before[0], after[0]))
+    if any(index not in [other for other, _ in after[1]] for index, _ in before[1]):
+        return False
+    for index, text in (pair for pair in after[1] if pair not in before[1]):
+        if not isinstance(text, str) or not re.fullmatch(r"\d{1,9}( \d{1,9})*", text):
+            return False
+        numbers = [*map(int, text.split()), 1]
+        # an index may have a condition, and so fewer rows
+        if not (1 if index else least) <= numbers[0] <= most or numbers != sorted(numbers, reverse=True):
+            return False
+    return True
 
 
 def _is_the_same_branch(before: Any, after: Any) -> bool:
@@ -104,14 +118,13 @@ def _is_another_time(before: Any, after: Any) -> bool:
 
 
 _BY_VALUE: Mapping[tuple[str, str], Callable[[Any, Any], bool]] = {
-    ("issue", "state_reason"): _is_open_again,
     ("key", "expires"): _has_run_down,
     ("sequence", "last"): _has_counted_on,
     ("table", "keys"): _has_given_out_keys,
+    ("table", "statistics"): _has_measured,
     ("pull request", "base"): _is_the_same_branch,
     ("pull request", "head"): _is_the_same_branch,
     ("pull request", "merged_at"): _is_another_time,
-    ("pull request", "state_reason"): _is_open_again,
 }
 """Sort of item and field to what says whether the server itself has changed the value so."""
 

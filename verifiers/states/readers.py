@@ -17,7 +17,6 @@ from verifiers.budget import ReadingBudget
 from verifiers.errors import CorruptState, StateUnavailable
 from verifiers.normal_form import MAX_DOCUMENT, NormalState
 from verifiers.predicates import namespaces
-from verifiers.states.beside import list_beside
 from verifiers.states.calendar.reader import read_calendars
 from verifiers.states.files.reader import read_files
 from verifiers.states.forge.reader import read_forge
@@ -28,6 +27,7 @@ from verifiers.states.mailbox.reader import read_mail
 from verifiers.states.postgres.reader import read_tables
 from verifiers.states.redis.reader import read_keys
 from verifiers.states.sqlite.reader import read_database
+from verifiers.states.unread_content import list_unread_content
 from verifiers.states.workbook.reader import read_workbooks
 from verifiers.tree import FileTree
 
@@ -86,8 +86,9 @@ def read(namespace: str, tree: FileTree, budget: ReadingBudget | None = None) ->
     try:
         budget.step(AN_ENTRY * len(tree))
         state = reader(tree, budget)
-        if others := list(list_beside(namespaces.kind_of(namespace) or namespace, tree, budget)):
-            state = replace(state, document={**state.document, "beside": others})
+        others = list_unread_content(namespaces.kind_of(namespace) or namespace, tree, budget)
+        if unread := [*state.document.get("unread", ()), *others]:
+            state = replace(state, document={**state.document, "unread": unread})
         _weigh(state, budget)
     except CorruptState as error:
         state = NormalState(unreadable=str(error))

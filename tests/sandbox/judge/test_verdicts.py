@@ -2,19 +2,22 @@
 
 import json
 from dataclasses import replace
+from io import BytesIO
 
 import pytest
 
 from sandbox.errors import Malformed
 from sandbox.judge import differences
 from sandbox.judge.state_judge import MutatedCase
+from sandbox.world.frozen import FrozenState
 from verifiers.budget import MAX_JUDGED
+from verifiers.formats.archive import tree_from_tar
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
 from verifiers.linear_regex import CHARACTERS
-from verifiers.tree import FileTree, JudgeInput, Node
+from verifiers.tree import DIRECTORY, FileTree, JudgeInput, Node
 
 SEED = FileTree({"a.txt": Node("file", b"hello\n")})
 THERE, GONE = {"filesystem.fileExists": {"path": "a.txt"}}, {"filesystem.fileExists": {"path": "b"}}
@@ -110,6 +113,20 @@ def test_a_state_is_compared_with_the_one_before_it_where_neither_is_read_by_the
     changes = [("filesystem", {"remove": "b.txt"})]
     gone = judging.differences(question(THERE, "filesystem"), before, after, changes)["filesystem"]
     assert [change.kind for change in gone.changes] == ["removed"]
+
+
+@pytest.mark.parametrize("namespace", ["filesystem", "git", "sqlite", "memory", "github"])
+def test_a_file_beside_the_servers_folders_is_a_change_and_an_empty_folder_is_none(judging, question, left, namespace):
+    views = CATALOGUE[f"{namespace}.unchanged"].example.holds()
+    asked = question({f"{namespace}.unchanged": {}}, namespace)
+    before = left(**views.baseline)
+    tree = {**tree_from_tar(BytesIO(before.tar)), "another": DIRECTORY}  # of a server that a kept world had before
+    seen = []
+    for more in ({}, {"copy.db": Node("file", b"x")}):
+        state = FrozenState(FileTree({**tree, **more}).to_tar())
+        seen.append(judging.verdict(asked, state, None, lambda: before).evidence)
+    assert [evidence.verdict for evidence in seen] == [Verdict.TRUE, Verdict.FALSE]
+    assert "file ../copy.db, added" in seen[1].found
 
 
 @pytest.mark.parametrize(

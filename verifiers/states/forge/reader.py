@@ -21,7 +21,7 @@ A_REPOSITORY = 20  # steps
 
 # What only a frame looks at is optional: no predicate asks for it, and states that were written down may lack it.
 _PULL = record(
-    {"maintainer_can_modify": flag, "requested_reviewers": list_of(text)},
+    {"maintainer_can_modify": flag, "requested_reviewers": list_of(text), "merged_by": or_none(text)},
     head=record(repository=text, branch=text, sha=text),
     base=record(branch=text, sha=text),
     draft=flag,
@@ -32,6 +32,7 @@ _PULL = record(
     review_comments=list_of(record(user=text, path=text, body=text)),
 )
 _ISSUE = record(
+    {"closed_by": or_none(text)},
     number=integer,
     title=text,
     body=or_none(text),

@@ -1,7 +1,8 @@
 """Reader of the memory server's knowledge graph: one JSON object a line, an entity or a relation.
 
 The server writes nothing else, so a line that is neither was not written by it: such a file counts as corrupted. An
-entity may be there twice, if it was created twice in one call; then queries for its name are ambiguous.
+entity may be there twice, if it was created twice in one call; then queries for its name are ambiguous. Other keys of a
+line, which the shipped server writes as little, are compared by a frame alone.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from verifiers.normal_form import NormalState
 from verifiers.states.graph.entities import FILE, Entity, Graph, document_of
 from verifiers.tree import FileTree
 
+_KEYS = {"entity": ("name", "entityType", "observations"), "relation": ("from", "relationType", "to")}
+
 
 def read_graph(tree: FileTree, budget: ReadingBudget) -> NormalState:
     """Read the file into the normal form.
@@ -23,7 +26,9 @@ def read_graph(tree: FileTree, budget: ReadingBudget) -> NormalState:
     Raises:
         CorruptState: see `graph_of`.
     """
-    return NormalState(document_of(graph_of(tree, budget)))
+    lines = _lines(tree, budget)
+    others = [[f"other keys of {label}", label, text] for label, text in map(_other_keys, lines) if text]
+    return NormalState(document_of(_graph(lines)) | ({"unread": others} if others else {}))
 
 
 def graph_of(tree: FileTree, budget: ReadingBudget | None = None) -> Graph:
@@ -32,21 +37,35 @@ def graph_of(tree: FileTree, budget: ReadingBudget | None = None) -> Graph:
     Raises:
         CorruptState: it is no graph, or it costs more than the budget has.
     """
+    return _graph(_lines(tree, budget or ReadingBudget()))
+
+
+def _lines(tree: FileTree, budget: ReadingBudget) -> list[Any]:
     node = tree.get(FILE)
     if node is None:
-        return Graph((), ())
+        return []
     if node.kind != "file":
         raise CorruptState("the memory is no file")
-    budget = budget or ReadingBudget()
     budget.parse_json(node.data)
     budget.step(6 * node.data.count(b"\n"))
     try:
-        lines = [json.loads(line) for line in node.data.decode().split("\n") if line.strip()]
+        return [json.loads(line) for line in node.data.decode().split("\n") if line.strip()]
     except (ValueError, RecursionError):
         raise CorruptState("the memory has a line in it that is no JSON") from None
+
+
+def _graph(lines: list[Any]) -> Graph:
     entities = [_entity(line) for line in lines if _kind(line) == "entity"]
     relations = [_relation(line) for line in lines if _kind(line) == "relation"]
     return Graph(tuple(entities), tuple(relations))
+
+
+def _other_keys(line: Any) -> tuple[str, str]:
+    """Return the label of a line's item, and what is under other keys, or nothing."""
+    kind = _kind(line)
+    others = {key: value for key, value in line.items() if key not in ("type", *_KEYS[kind])}
+    label = " ".join([kind, *(str(line.get(part)) for part in (_KEYS[kind] if kind == "relation" else ["name"]))])
+    return label, json.dumps(others, sort_keys=True) if others else ""
 
 
 def _kind(line: Any) -> str:

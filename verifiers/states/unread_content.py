@@ -1,4 +1,4 @@
-"""What lies in a server's folder beside what its reader reads: other files, and other lines of a calendar's files.
+"""Content of a server's folder that its reader does not read: other files, and other lines of a calendar's files.
 
 No predicate asks for it, so only the frame compares it: `[[place, part of, text]]`, where the text is a SHA-256 or some
 lines, and a part of a new item is judged with it. What a server writes by itself is left out, each with its reason.
@@ -14,18 +14,18 @@ from collections.abc import Iterator, Mapping
 from verifiers.budget import ReadingBudget
 from verifiers.tree import FileTree
 
-A_PIECE = 128
-"""Bytes of a file that are a step."""
+BYTES_A_STEP = 128
+"""Bytes of a file for which its digest costs a step."""
 _GIT = (
     "(HEAD|packed-refs|index|shallow|sharedindex.*|refs/(?!replace/).*|objects/(?!info/alternates).*"  # read
     "|logs/.*|[A-Z]+_EDITMSG|(ORIG|FETCH)_HEAD|gc\\..*|info/refs|forge-index"  # git's notes of its last operations
     "|config(?=:bare))"  # the forge gives git its settings itself
 )
-READ: Mapping[str, re.Pattern[str]] = {
+READ_PATHS: Mapping[str, re.Pattern[str]] = {
     # Radicale keeps locks and caches in hidden folders; its items are below
     "calendar": re.compile(r"collection-root/agent/[^/]+/[^./][^/]*|(.*/)?\.Radicale\.(lock|cache.*|tmp.*)"),
     "forge": re.compile(rf"state\.json:bare|repositories/[^/]+/[^/]+\.git/{_GIT}:bare"),
-    "git": re.compile(rf"(?:[^/]+/)+\.git/{_GIT}|(?!.*/\.git/)[^/]+/.*"),
+    "git": re.compile(rf"(?:[^/]+/)+\.git/{_GIT}|(?!.*/\.git/|\.\./)[^/]+/.*"),
     "graph": re.compile(r"memory\.jsonl"),
     # Dovecot numbers messages and keywords
     "mailbox": re.compile(r"Maildir/(?:\.[^/]*/)?(?:(?:cur|new|tmp)/.*|dovecot.*|maildir.*)|outbox/.*"),
@@ -44,13 +44,13 @@ _KNOWN_LINE = re.compile(
 )
 
 
-def list_beside(kind: str, tree: FileTree, budget: ReadingBudget) -> Iterator[list[str]]:
-    """List place, whole and text of what a reader of this state kind does not read.
+def list_unread_content(kind: str, tree: FileTree, budget: ReadingBudget) -> Iterator[list[str]]:
+    """List place, whole and text of each thing that the reader of a state kind does not read.
 
     Raises:
         CorruptState: it costs more than the budget has.
     """
-    if (read := READ.get(kind)) is None:
+    if (read := READ_PATHS.get(kind)) is None:
         return
     parents = {posixpath.dirname(path) for path, _ in tree.items()}
     for path, node in tree.items():
@@ -59,11 +59,11 @@ def list_beside(kind: str, tree: FileTree, budget: ReadingBudget) -> Iterator[li
             if kind in {"git", "graph", "sqlite"} and path not in parents and "/.git" not in path:
                 yield [path, "", "empty folder"]
         elif not read.fullmatch(f"{path}:bare" if kind == "forge" else path):
-            budget.step(1 + len(node.data) // A_PIECE)
+            budget.step(1 + len(node.data) // BYTES_A_STEP)
             held = node.data or node.target.encode("utf-8", "surrogateescape")
             yield [path, "", f"{node.kind} {hashlib.sha256(held).hexdigest()}"]
         elif kind == "calendar" and path.endswith(".ics") and "/." not in path:
-            budget.step(1 + len(node.data) // A_PIECE)
+            budget.step(1 + len(node.data) // BYTES_A_STEP)
             yield from _other_lines(path, node.data.decode("utf-8", "replace"))
 
 
