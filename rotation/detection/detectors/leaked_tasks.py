@@ -4,13 +4,14 @@ A submitter who knows a share of the exposed tasks passes those, however hard, a
 their own earlier runs needed. The statistic is the log-likelihood ratio of that mixture, summed over the exposed tasks
 of up to three months. The effect of a better or more call-efficient model, which is the same on every task, is
 projected out, up to what the submitter's earlier runs predict (`submitter_prior`); that prediction only binds a run
-close to it. Earlier runs count as far as habits last (`continuity`). The distribution under honesty is computed, not
-simulated: each task's outcomes (a failure, or a pass with so many calls) are enumerated, and everything uncertain about
-the task is integrated out.
+close to it. With ten submitters or more a second test, of the gap between all exposed and all fresh tasks
+(`exposed_gap`), takes its null from the field; both p-values are combined. Earlier runs count as far as habits last
+(`continuity`). The distribution under honesty is computed, not simulated: each task's outcomes (a failure, or a pass
+with so many calls) are enumerated, and everything uncertain about the task is integrated out.
 
-Not detected: a leak that most submitters share (the tasks then look easy), a leak of all exposed tasks at once to a
-submitter with too few fresh tasks, one that only keeps a strong submitter strong, or one whose runs imitate an honest
-run's.
+Not detected: a leak that more than a third of the submitters share (the tasks then look easy), a leak of all exposed
+tasks at once to a submitter with too few fresh tasks, one that only keeps a strong submitter strong, or one whose runs
+imitate an honest run's.
 
 Sources. Signed likelihood ratios for pre-knowledge: S. Sinharay, *J. Educ. Behav. Statist.* 42, 2017, 46-68; mixture
 over persons and items: Y. Chen, Y. Lu and I. Moustaki, arXiv:1911.09408; projection of nuisance scores: the
@@ -20,6 +21,7 @@ C(alpha) tests of J. Neyman, 1959. Windows over months are combined as in `tails
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,6 +31,8 @@ from scipy.special import expit, ndtr, ndtri
 from rotation.detection.detectors import expected_calls
 from rotation.detection.detectors.continuity import Residuals, continuity, earlier_runs
 from rotation.detection.detectors.detector_result import DetectorResult
+from rotation.detection.detectors.exposed_gap import gaps, null_of, p_value
+from rotation.detection.detectors.field_null import FieldNull
 from rotation.detection.detectors.leanings import Leanings, leanings
 from rotation.detection.detectors.submitter_prior import submitter_prior
 from rotation.detection.statistics import ability
@@ -62,7 +66,7 @@ class Contrast:
 
     Attributes:
         submitter: the submitter's name.
-        p_value: combined over the windows, corrected for the number of their runs.
+        p_value: combined over the windows and both tests, corrected for the number of their runs.
         month: the window of this month alone, of their most suspicious run.
     """
 
@@ -97,20 +101,48 @@ def smallest(table: ResultTable, rotation: int) -> dict[str, float | None]:
 def contrasts(table: ResultTable, rotation: int) -> tuple[Contrast, ...]:
     """Make the leak test of every submitter of a rotation, however few; of other rotations the five before it count."""
     study = Study(table.recent(rotation))
-    present = np.unique(study.table.submitter[study.table.rotation == rotation])
-    months = MONTHS if len(present) >= MANY else 1
-    return tuple(_contrast(study, int(submitter), rotation, months) for submitter in present)
+    present = study.present(rotation)
+    field = Field(study, rotation, present)
+    return tuple(_contrast(study, submitter, rotation, field) for submitter in present)
 
 
-def _contrast(study: Study, submitter: int, rotation: int, months: int) -> Contrast:
-    runs = study.runs(submitter, rotation)
+class Field:
+    """The gap tests of a rotation, by months of a window: their nulls are learned from the first runs of submitters.
+
+    No test is made with fewer than ten submitters.
+    """
+
+    def __init__(self, study: Study, rotation: int, field: Sequence[int]) -> None:
+        self._study, self._nulls = study, list[FieldNull | None]()
+        if len(field) >= MANY:
+            histories = [study.chains(int(study.runs(submitter, rotation)[0])) for submitter in field]
+            self._nulls = [
+                null_of([study.gaps.of(chains[place]) for chains in histories if len(chains) > place], FRESH_SD)
+                for place in range(MONTHS)
+            ]
+
+    def p_value(self, runs: Sequence[int]) -> float | None:
+        """Return the combined p-value of the gaps that runs of one month have in common; None without a field."""
+        histories, p_values = [self._study.chains(run) for run in runs], []
+        for place, null in enumerate(self._nulls):
+            if place < max(map(len, histories)):
+                together = np.concatenate([chains[min(place, len(chains) - 1)] for chains in histories])
+                p_values.append(p_value(null, self._study.gaps.of(together)))
+        return combined(p_values, TRUST[: len(p_values)]) if p_values else None
+
+
+def _contrast(study: Study, submitter: int, rotation: int, field: Field) -> Contrast:
+    runs, months = study.runs(submitter, rotation), MONTHS if len(study.present(rotation)) >= MANY else 1
     windows = [[window(study, chain) for chain in study.chains(int(run), months)] for run in runs]
     by_months = list(zip(*windows, strict=True))
     p_values = [
         min(1.0, len(windows) * float(ndtr(-max(candidate.z for candidate in candidates)))) for candidates in by_months
     ]
+    tests = [combined(p_values, TRUST[: len(p_values)])]
+    of_gaps = [p for run in runs if (p := field.p_value([int(run)])) is not None]
+    tests += [min(1.0, len(runs) * min(of_gaps))] if of_gaps else []
     month = max(by_months[0], key=lambda candidate: candidate.z)
-    return Contrast(study.table.submitters[submitter], combined(p_values, TRUST[: len(p_values)]), month)
+    return Contrast(study.table.submitters[submitter], combined(tests, [1.0] * len(tests)), month)
 
 
 class Study:
@@ -137,6 +169,8 @@ class Study:
         self.unknown = own + apart.unknown * widening[:, None] ** 2
         self.information = 1 / apart.unknown - 1 / ability.DIFFICULTY_SD**2  # (P, T) information from others
         self.widening = widening
+        beyond = (table.share - chance) * table.taken
+        self.gaps = gaps(table.exposed, beyond, self.weight, apart.difficulty)
         self.able = submitter_prior(
             table, apart.theta, ability.informed(apart, table.taken), USUAL_STEP, ability.ABILITY_SD
         )
@@ -147,6 +181,10 @@ class Study:
     def runs(self, submitter: int, rotation: int) -> Ints:
         """Give the runs of a submitter in a rotation, the first one first."""
         return np.flatnonzero((self.table.submitter == submitter) & (self.table.rotation == rotation))
+
+    def present(self, rotation: int) -> list[int]:
+        """Return the submitters of a rotation."""
+        return [int(submitter) for submitter in np.unique(self.table.submitter[self.table.rotation == rotation])]
 
     def chains(self, run: int, months: int = MONTHS) -> list[Ints]:
         """Give the run alone, and chains of it with its submitter's earlier months, up to so many months."""
