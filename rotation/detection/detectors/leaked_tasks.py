@@ -5,7 +5,8 @@ their own earlier runs needed. The statistic is the log-likelihood ratio of that
 of up to three months. The effect of a better or more call-efficient model, which is the same on every task, is
 projected out, up to what the submitter's earlier runs predict (`submitter_prior`); that prediction only binds a run
 close to it. With ten submitters or more a second test, of the gap between all exposed and all fresh tasks
-(`exposed_gap`), takes its null from the field; both p-values are combined. Earlier runs count as far as habits last
+(`exposed_gap`), takes its null from the field; both p-values are combined, or that of the gap stands alone where calls
+are all alike. Earlier runs count as far as habits last
 (`continuity`). The distribution under honesty is computed, not simulated: each task's outcomes (a failure, or a pass
 with so many calls) are enumerated, and everything uncertain about the task is integrated out.
 
@@ -31,11 +32,12 @@ from scipy.special import expit, ndtr, ndtri
 from rotation.detection.detectors import expected_calls
 from rotation.detection.detectors.continuity import Residuals, continuity, earlier_runs
 from rotation.detection.detectors.detector_result import DetectorResult
-from rotation.detection.detectors.exposed_gap import gaps, null_of, p_value
+from rotation.detection.detectors.exposed_gap import Gaps, agents_since, gaps, nulls_of, onsets, p_value
 from rotation.detection.detectors.field_null import FieldNull
 from rotation.detection.detectors.leanings import Leanings, leanings
 from rotation.detection.detectors.submitter_prior import submitter_prior
 from rotation.detection.statistics import ability
+from rotation.detection.statistics.lookback import LOOKBACK
 from rotation.detection.statistics.projection import Effects, joint, projected
 from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
 from rotation.detection.statistics.tails import combined, upper
@@ -107,28 +109,32 @@ def contrasts(table: ResultTable, rotation: int) -> tuple[Contrast, ...]:
 
 
 class Field:
-    """The gap tests of a rotation, by months of a window: their nulls are learned from the first runs of submitters.
+    """The gap tests of a rotation, one for each cut of `exposed_gap`, with nulls learned from submitters' first runs.
 
     No test is made with fewer than ten submitters.
     """
 
     def __init__(self, study: Study, rotation: int, field: Sequence[int]) -> None:
-        self._study, self._nulls = study, list[FieldNull | None]()
-        if len(field) >= MANY:
-            histories = [study.chains(int(study.runs(submitter, rotation)[0])) for submitter in field]
-            self._nulls = [
-                null_of([study.gaps.of(chains[place]) for chains in histories if len(chains) > place], FRESH_SD)
-                for place in range(MONTHS)
-            ]
+        runs = np.flatnonzero(study.table.rotation == rotation)
+        self._place = {int(run): place for place, run in enumerate(runs)}
+        self._of = {study.table.submitters[submitter]: place for place, submitter in enumerate(field)}
+        first = [self._place[int(study.runs(submitter, rotation)[0])] for submitter in field]
+        self._tests = list[tuple[FieldNull, Gaps, float]]()
+        for back in range(min(LOOKBACK, rotation - 1) if len(field) >= MANY else 0):
+            parts = study.gaps(runs, back)
+            nulls = nulls_of([[part.of([place]) for place in first] for part in parts], FRESH_SD)
+            tested = [(null, part) for null, part in zip(nulls, parts, strict=True) if null]
+            self._tests += [(null, part, (1 + back) / len(tested)) for null, part in tested]
 
-    def p_value(self, runs: Sequence[int]) -> float | None:
-        """Return the combined p-value of the gaps that runs of one month have in common; None without a field."""
-        histories, p_values = [self._study.chains(run) for run in runs], []
-        for place, null in enumerate(self._nulls):
-            if place < max(map(len, histories)):
-                together = np.concatenate([chains[min(place, len(chains) - 1)] for chains in histories])
-                p_values.append(p_value(null, self._study.gaps.of(together)))
-        return combined(p_values, TRUST[: len(p_values)]) if p_values else None
+    def p_value(self, runs: Sequence[int], submitter: str = "") -> float | None:
+        """Return the combined p-value of the gaps that runs of one month have in common; None without a field.
+
+        Each test weighs as much as the rest of the field makes a leak there likely.
+        """
+        places, who = [self._place[run] for run in runs], self._of.get(submitter, -1)
+        p_values = [p_value(null, gaps.of(places)) for null, gaps, _ in self._tests]
+        weights = [weight * float(null.leaked[who]) for null, _, weight in self._tests]
+        return combined(p_values, weights) if p_values else None
 
 
 def _contrast(study: Study, submitter: int, rotation: int, field: Field) -> Contrast:
@@ -138,11 +144,12 @@ def _contrast(study: Study, submitter: int, rotation: int, field: Field) -> Cont
     p_values = [
         min(1.0, len(windows) * float(ndtr(-max(candidate.z for candidate in candidates)))) for candidates in by_months
     ]
-    tests = [combined(p_values, TRUST[: len(p_values)])]
-    of_gaps = [p for run in runs if (p := field.p_value([int(run)])) is not None]
-    tests += [min(1.0, len(runs) * min(of_gaps))] if of_gaps else []
+    name = study.table.submitters[submitter]
+    of_gaps = [p for run in runs if (p := field.p_value([int(run)], name)) is not None]
+    tests = [min(1.0, len(runs) * min(of_gaps))] if of_gaps else []
+    tests += [combined(p_values, TRUST[: len(p_values)])] if study.calls_differ or not of_gaps else []
     month = max(by_months[0], key=lambda candidate: candidate.z)
-    return Contrast(study.table.submitters[submitter], combined(tests, [1.0] * len(tests)), month)
+    return Contrast(name, combined(tests, [1.0] * len(tests)), month)
 
 
 class Study:
@@ -169,8 +176,8 @@ class Study:
         self.unknown = own + apart.unknown * widening[:, None] ** 2
         self.information = 1 / apart.unknown - 1 / ability.DIFFICULTY_SD**2  # (P, T) information from others
         self.widening = widening
-        beyond = (table.share - chance) * table.taken
-        self.gaps = gaps(table.exposed, beyond, self.weight, apart.difficulty)
+        self.calls_differ = len(np.unique(table.calls[table.taken])) > 1
+        self.apart, self.onset, self.since = apart, onsets(table), agents_since(table)
         self.able = submitter_prior(
             table, apart.theta, ability.informed(apart, table.taken), USUAL_STEP, ability.ABILITY_SD
         )
@@ -196,6 +203,27 @@ class Study:
                 chain = np.concatenate([before[:1], chain])
                 chains.append(chain)
         return chains
+
+    def gaps(self, runs: Ints, back: int) -> list[Gaps]:
+        """Return the gaps of runs at a cut so many rotations back, over all results and over each server's.
+
+        A run stands for the months since the cut in which its submitter's agent did as well.
+        """
+        table = self.table
+        share, taken = np.zeros((2, len(runs), len(table.tasks)))
+        cut = table.rotation[runs] - back
+        exposed = self.onset[runs] <= cut[:, None]
+        for place, run in enumerate(map(int, runs)):
+            months = range(max(cut[place], int(self.since[run])), int(table.rotation[run]))
+            before = [int(own[0]) for month in months if len(own := self.runs(int(table.submitter[run]), month))]
+            history = np.array([*before, run])
+            cells = table.taken[history] & (table.exposed[history] | ~exposed[place])
+            taken[place] = cells.any(axis=0)
+            share[place] = (table.share[history] * cells).sum(axis=0) / np.maximum(cells.sum(axis=0), 1)
+        servers = np.unique(table.server)
+        parts = [taken, *(taken * (table.server == server) for server in servers if len(servers) > 1)]
+        difficulty, unknown = self.apart.difficulty[runs], self.apart.unknown[runs]
+        return [gaps(exposed, share, part, difficulty, unknown) for part in parts]
 
     def leanings(self, chain: Ints) -> Leanings:
         """Give what is known of the submitter's leanings before the first run of a chain."""

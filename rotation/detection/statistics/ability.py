@@ -125,7 +125,7 @@ def leave_one_out(table: ResultTable, abilities: Abilities) -> LeaveOneOut:
     return LeaveOneOut(ables(table.share, table.taken, difficulty, unknown), difficulty, unknown)
 
 
-def ables(passed: Floats | Bools, taken: Bools, difficulty: Floats, variance: Floats) -> Floats:
+def ables(passed: Floats | Bools, taken: Floats | Bools, difficulty: Floats, variance: Floats) -> Floats:
     """Estimate the abilities of N runs, (N,), for given difficulties and variances of shape (T,) or (N, T).
 
     Each is the mode of the posterior under N(0, 1.8^2), with the curve flattened for the variance of each difficulty.
