@@ -46,8 +46,8 @@ def _mixture(nodes: int, power: int) -> tuple[Floats, Floats]:
     The nodes are at powers of evenly spaced quantiles: evenly spaced ones would cut off the tail beyond 1/nodes.
     """
     even = (np.arange(nodes) + 0.5) / nodes
-    variances: Floats = (DEGREES - 2) / (2 * gammaincinv(DEGREES / 2, even**power))
-    weights: Floats = even ** (power - 1)
+    variances = np.asarray((DEGREES - 2) / (2 * gammaincinv(DEGREES / 2, even**power)), dtype=np.float64)
+    weights = np.asarray(even ** (power - 1), dtype=np.float64)
     return variances, weights / weights.sum()
 
 
