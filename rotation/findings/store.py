@@ -29,7 +29,7 @@ Status = Literal["clean", "watching", "review"]
 State = Literal["open", "explained", "confirmed"]
 WATCHING, REVIEW = 0.05, 0.01
 WHO = "detectors"
-TESTED = ("leak", "copy", "family", "task", "echo")
+TESTED = ("leak", "copy", "family", "task", "echo", "group")
 """The kinds that have a p-value, in the order in which they are shown."""
 OF_TASKS = ("exposure", "task")  # the kinds whose subject is a task, which may be withdrawn
 LONGEST_NOTE = 500

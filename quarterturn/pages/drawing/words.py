@@ -16,6 +16,7 @@ KINDS = {
     "family": "leaked template",
     "task": "anomalous task",
     "echo": "values never shown",
+    "group": "leaked tasks of a group",
     "exposure": "task over a limit",
     "unknown": "unknown verdicts",
     "unclear": "failures of unclear cause",
@@ -32,6 +33,8 @@ SENTENCES = {
     "task that nobody passes": "Task {0} suddenly passes for nobody. The task, its world or a server may be broken.",
     "echo": "{0} named values that they were not shown, and that others, or they themselves in an earlier month, were "
     "served. Having learned a text of these tasks has this effect; p says how often chance has it.",
+    "group": "All that stands on {0} passed more of the tasks that could have been known than fresh tasks and other "
+    "submitters predict. A base that was trained on some of these tasks has this effect.",
     "echo of a model": "Models of {0} named values that they were not told in words, and that others were served. "
     "Having learned a text of these tasks has this effect, or what other submitters sent; so may an agent that tells "
     "values in a picture.",

@@ -10,7 +10,7 @@ class DetectorResult:
     """The result of one test.
 
     Attributes:
-        kind: `leak`, `copy`, `family`, `task` or `echo`.
+        kind: `leak`, `copy`, `family`, `task`, `echo` or `group`.
         subject: who or what was tested: a submitter, `A|B`, a template family, a task's id.
         p_value: the p-value under the hypothesis that nothing is wrong; above 0, at most 1.
         z: the z-score, large if something is wrong.

@@ -4,13 +4,15 @@ A submitter who knows a share of the exposed tasks passes those, however hard, a
 their own earlier runs needed. The statistic is the log-likelihood ratio of that mixture, summed over the exposed tasks
 of up to three months. The effect of a better or more call-efficient model, which is the same on every task, is
 projected out, up to what the submitter's earlier runs predict (`submitter_prior`); that prediction only binds a run
-close to it. Earlier runs count as far as habits last (`continuity`). The distribution under honesty is computed, not
-simulated: each task's outcomes (a failure, or a pass with so many calls) are enumerated, and everything uncertain about
-the task is integrated out.
+close to it. With ten submitters or more a second test, of the gap between all exposed and all fresh tasks
+(`exposed_gap`), takes its null from the field; both p-values are combined, or that of the gap stands alone where calls
+are all alike. Earlier runs count as far as habits last
+(`continuity`). The distribution under honesty is computed, not simulated: each task's outcomes (a failure, or a pass
+with so many calls) are enumerated, and everything uncertain about the task is integrated out.
 
-Not detected: a leak that most submitters share (the tasks then look easy), a leak of all exposed tasks at once to a
-submitter with too few fresh tasks, one that only keeps a strong submitter strong, or one whose runs imitate an honest
-run's.
+Not detected: a leak that more than a third of the submitters share (the tasks then look easy), a leak of all exposed
+tasks at once to a submitter with too few fresh tasks, one that only keeps a strong submitter strong, or one whose runs
+imitate an honest run's.
 
 Sources. Signed likelihood ratios for pre-knowledge: S. Sinharay, *J. Educ. Behav. Statist.* 42, 2017, 46-68; mixture
 over persons and items: Y. Chen, Y. Lu and I. Moustaki, arXiv:1911.09408; projection of nuisance scores: the
@@ -20,6 +22,7 @@ C(alpha) tests of J. Neyman, 1959. Windows over months are combined as in `tails
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,9 +32,12 @@ from scipy.special import expit, ndtr, ndtri
 from rotation.detection.detectors import expected_calls
 from rotation.detection.detectors.continuity import Residuals, continuity, earlier_runs
 from rotation.detection.detectors.detector_result import DetectorResult
+from rotation.detection.detectors.exposed_gap import Gaps, agents_since, gaps, nulls_of, onsets, p_value
+from rotation.detection.detectors.field_null import FieldNull
 from rotation.detection.detectors.leanings import Leanings, leanings
 from rotation.detection.detectors.submitter_prior import submitter_prior
 from rotation.detection.statistics import ability
+from rotation.detection.statistics.lookback import LOOKBACK
 from rotation.detection.statistics.projection import Effects, joint, projected
 from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
 from rotation.detection.statistics.tails import combined, upper
@@ -62,7 +68,7 @@ class Contrast:
 
     Attributes:
         submitter: the submitter's name.
-        p_value: combined over the windows, corrected for the number of their runs.
+        p_value: combined over the windows and both tests, corrected for the number of their runs.
         month: the window of this month alone, of their most suspicious run.
     """
 
@@ -97,20 +103,53 @@ def smallest(table: ResultTable, rotation: int) -> dict[str, float | None]:
 def contrasts(table: ResultTable, rotation: int) -> tuple[Contrast, ...]:
     """Make the leak test of every submitter of a rotation, however few; of other rotations the five before it count."""
     study = Study(table.recent(rotation))
-    present = np.unique(study.table.submitter[study.table.rotation == rotation])
-    months = MONTHS if len(present) >= MANY else 1
-    return tuple(_contrast(study, int(submitter), rotation, months) for submitter in present)
+    present = study.present(rotation)
+    field = Field(study, rotation, present)
+    return tuple(_contrast(study, submitter, rotation, field) for submitter in present)
 
 
-def _contrast(study: Study, submitter: int, rotation: int, months: int) -> Contrast:
-    runs = study.runs(submitter, rotation)
+class Field:
+    """The gap tests of a rotation, one for each cut of `exposed_gap`, with nulls learned from submitters' first runs.
+
+    No test is made with fewer than ten submitters.
+    """
+
+    def __init__(self, study: Study, rotation: int, field: Sequence[int]) -> None:
+        runs = np.flatnonzero(study.table.rotation == rotation)
+        self._place = {int(run): place for place, run in enumerate(runs)}
+        self._of = {study.table.submitters[submitter]: place for place, submitter in enumerate(field)}
+        first = [self._place[int(study.runs(submitter, rotation)[0])] for submitter in field]
+        self._tests = list[tuple[FieldNull, Gaps, float]]()
+        for back in range(min(LOOKBACK, rotation - 1) if len(field) >= MANY else 0):
+            parts = study.gaps(runs, back)
+            nulls = nulls_of([[part.of([place]) for place in first] for part in parts], FRESH_SD)
+            tested = [(null, part) for null, part in zip(nulls, parts, strict=True) if null]
+            self._tests += [(null, part, (1 + back) / len(tested)) for null, part in tested]
+
+    def p_value(self, runs: Sequence[int], submitter: str = "") -> float | None:
+        """Return the combined p-value of the gaps that runs of one month have in common; None without a field.
+
+        Each test weighs as much as the rest of the field makes a leak there likely.
+        """
+        places, who = [self._place[run] for run in runs], self._of.get(submitter, -1)
+        p_values = [p_value(null, gaps.of(places)) for null, gaps, _ in self._tests]
+        weights = [weight * float(null.leaked[who]) for null, _, weight in self._tests]
+        return combined(p_values, weights) if p_values else None
+
+
+def _contrast(study: Study, submitter: int, rotation: int, field: Field) -> Contrast:
+    runs, months = study.runs(submitter, rotation), MONTHS if len(study.present(rotation)) >= MANY else 1
     windows = [[window(study, chain) for chain in study.chains(int(run), months)] for run in runs]
     by_months = list(zip(*windows, strict=True))
     p_values = [
         min(1.0, len(windows) * float(ndtr(-max(candidate.z for candidate in candidates)))) for candidates in by_months
     ]
+    name = study.table.submitters[submitter]
+    of_gaps = [p for run in runs if (p := field.p_value([int(run)], name)) is not None]
+    tests = [min(1.0, len(runs) * min(of_gaps))] if of_gaps else []
+    tests += [combined(p_values, TRUST[: len(p_values)])] if study.calls_differ or not of_gaps else []
     month = max(by_months[0], key=lambda candidate: candidate.z)
-    return Contrast(study.table.submitters[submitter], combined(p_values, TRUST[: len(p_values)]), month)
+    return Contrast(name, combined(tests, [1.0] * len(tests)), month)
 
 
 class Study:
@@ -137,6 +176,8 @@ class Study:
         self.unknown = own + apart.unknown * widening[:, None] ** 2
         self.information = 1 / apart.unknown - 1 / ability.DIFFICULTY_SD**2  # (P, T) information from others
         self.widening = widening
+        self.calls_differ = len(np.unique(table.calls[table.taken])) > 1
+        self.apart, self.onset, self.since = apart, onsets(table), agents_since(table)
         self.able = submitter_prior(
             table, apart.theta, ability.informed(apart, table.taken), USUAL_STEP, ability.ABILITY_SD
         )
@@ -148,6 +189,10 @@ class Study:
         """Give the runs of a submitter in a rotation, the first one first."""
         return np.flatnonzero((self.table.submitter == submitter) & (self.table.rotation == rotation))
 
+    def present(self, rotation: int) -> list[int]:
+        """Return the submitters of a rotation."""
+        return [int(submitter) for submitter in np.unique(self.table.submitter[self.table.rotation == rotation])]
+
     def chains(self, run: int, months: int = MONTHS) -> list[Ints]:
         """Give the run alone, and chains of it with its submitter's earlier months, up to so many months."""
         chain = np.array([run])
@@ -158,6 +203,27 @@ class Study:
                 chain = np.concatenate([before[:1], chain])
                 chains.append(chain)
         return chains
+
+    def gaps(self, runs: Ints, back: int) -> list[Gaps]:
+        """Return the gaps of runs at a cut so many rotations back, over all results and over each server's.
+
+        A run stands for the months since the cut in which its submitter's agent did as well.
+        """
+        table = self.table
+        share, taken = np.zeros((2, len(runs), len(table.tasks)))
+        cut = table.rotation[runs] - back
+        exposed = self.onset[runs] <= cut[:, None]
+        for place, run in enumerate(map(int, runs)):
+            months = range(max(cut[place], int(self.since[run])), int(table.rotation[run]))
+            before = [int(own[0]) for month in months if len(own := self.runs(int(table.submitter[run]), month))]
+            history = np.array([*before, run])
+            cells = table.taken[history] & (table.exposed[history] | ~exposed[place])
+            taken[place] = cells.any(axis=0)
+            share[place] = (table.share[history] * cells).sum(axis=0) / np.maximum(cells.sum(axis=0), 1)
+        servers = np.unique(table.server)
+        parts = [taken, *(taken * (table.server == server) for server in servers if len(servers) > 1)]
+        difficulty, unknown = self.apart.difficulty[runs], self.apart.unknown[runs]
+        return [gaps(exposed, share, part, difficulty, unknown) for part in parts]
 
     def leanings(self, chain: Ints) -> Leanings:
         """Give what is known of the submitter's leanings before the first run of a chain."""

@@ -20,12 +20,14 @@ from rotation.detection.detectors.copying import copying
 from rotation.detection.detectors.detector_result import DetectorResult
 from rotation.detection.detectors.echoes import echo
 from rotation.detection.detectors.leaked_family import family
+from rotation.detection.detectors.leaked_group import KIND as GROUP
+from rotation.detection.detectors.leaked_group import group
 from rotation.detection.detectors.leaked_tasks import leak
 from rotation.detection.statistics.correction import benjamini_hochberg, holm
 from rotation.detection.statistics.table import ResultTable
 
 Detector = Callable[[ResultTable, int], Sequence[DetectorResult]]
-DETECTORS: tuple[Detector, ...] = (leak, copying, family, task, echo)
+DETECTORS: tuple[Detector, ...] = (leak, copying, family, task, echo, group)
 WITHOUT_PAST: tuple[Detector, ...] = (echo,)
 FIRST = 2
 SMALLEST = 1e-15
@@ -58,7 +60,7 @@ class CorrectedResult:
             "subject": self.tested.subject,
             "p_value": self.p_value,
             "p_adj": self.holm,
-        }
+        } | ({"detail": self.tested.detail} if self.tested.kind == GROUP else {})
 
 
 def scan(table: ResultTable, detectors: Sequence[Detector] = DETECTORS) -> Iterator[CorrectedResult]:

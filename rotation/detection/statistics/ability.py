@@ -63,7 +63,7 @@ def fit(table: ResultTable) -> Abilities:
     Cost: some 20 rounds over P x T cells.
     """
     weight = np.where(table.taken, repeats.weights(table), 0.0)
-    passed = weight * table.passed
+    passed = weight * table.share
     theta, difficulty = np.zeros(len(table.runs)), np.zeros(len(table.tasks))
     cohort = np.unique(table.first, return_inverse=True)[1].astype(np.int64)
     for _ in range(ROUNDS):
@@ -122,10 +122,10 @@ def leave_one_out(table: ResultTable, abilities: Abilities) -> LeaveOneOut:
     for submitter in range(len(table.submitters)):
         own = table.submitter == submitter
         difficulty[own], unknown[own] = without(table, abilities, submitter)
-    return LeaveOneOut(ables(table.passed, table.taken, difficulty, unknown), difficulty, unknown)
+    return LeaveOneOut(ables(table.share, table.taken, difficulty, unknown), difficulty, unknown)
 
 
-def ables(passed: Bools, taken: Bools, difficulty: Floats, variance: Floats) -> Floats:
+def ables(passed: Floats | Bools, taken: Floats | Bools, difficulty: Floats, variance: Floats) -> Floats:
     """Estimate the abilities of N runs, (N,), for given difficulties and variances of shape (T,) or (N, T).
 
     Each is the mode of the posterior under N(0, 1.8^2), with the curve flattened for the variance of each difficulty.

@@ -39,6 +39,8 @@ class ResultTable:
             the calls are not known.
         exposed: (P, T) whether this submitter could have known the task before this run.
         said: which served values the runs said; none where nothing is known of it.
+        rates: (P, T) the share of several samples that passed; `passed` is then one of them. None for single results.
+        groups: what each submitter stands on (a model, a base), S of them, or none; "" where it is not known.
     """
 
     runs: tuple[str, ...]
@@ -57,6 +59,8 @@ class ResultTable:
     sequence: Ints
     exposed: Bools
     said: tuple[SaidValues, ...] = ()
+    rates: Floats | None = None
+    groups: tuple[str, ...] = ()
 
     def until(self, rotation: int) -> ResultTable:
         """Give the table up to a rotation, without later runs and the tasks and submitters that only they have."""
@@ -90,7 +94,14 @@ class ResultTable:
             sequence=self.sequence[np.ix_(rows, seen)],
             exposed=self.exposed[np.ix_(rows, seen)],
             said=tuple(row for row in self.said if row.rotation in kept),
+            rates=None if self.rates is None else self.rates[np.ix_(rows, seen)],
+            groups=tuple(self.groups[index] for index in present) if self.groups else (),
         )
+
+    @property
+    def share(self) -> Floats:
+        """(P, T) the share of samples that passed: 0 or 1 where there is one."""
+        return self.passed.astype(np.float64) if self.rates is None else self.rates
 
     @property
     def last(self) -> int:
