@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 Item = dict[str, Any]
 SCHEMA = "quarterturn/leaderboard-scan/v1"
-ROTATION = 2  # of all results of a leaderboard
-POINTS = {"points": "value", "points_low": "low", "points_high": "high"}
 NEVER = datetime.min.replace(tzinfo=UTC)  # a finding of a leaderboard is stored nowhere
 
 
@@ -49,11 +47,7 @@ def read(paths: Sequence[Path], days: Path | None, until: date | None) -> Leader
 
     results: list[TaskResult] = []
     for path in paths:
-        tables = (
-            [path]
-            if path.suffix in plain_table.SUFFIXES
-            else sorted(file for suffix in plain_table.SUFFIXES for file in path.glob(f"*{suffix}"))
-        )
+        tables = [file for file in (path, *sorted(path.glob("*"))) if file.suffix in plain_table.SUFFIXES]
         if any(table.suffix == ".parquet" for table in tables) and find_spec("pyarrow") is None:
             raise Unavailable(f"{path}: Parquet is read by pyarrow, which is not installed; install it, or save a CSV")
         if tables:
@@ -73,6 +67,7 @@ def scan(leaderboard: Leaderboard, name: str, made: datetime) -> Item:
     Raises:
         Malformed: no agent has results on old tasks and on new ones.
     """
+    from rotation.detection.leaderboards.leaderboard import ROTATION  # noqa: PLC0415 - likewise
     from rotation.detection.leaderboards.looks import ALL_OLD, histories, look_at, tell_untested  # noqa: PLC0415 - likewise
     from rotation.detection.report.report import report, visible  # noqa: PLC0415 - likewise
 
@@ -95,7 +90,6 @@ def scan(leaderboard: Leaderboard, name: str, made: datetime) -> Item:
         smallest |= {who: shares[who] for who in (test.tested.subject for test in look.tests) if who in shares}
     figures["smallest"], figures["expected"]["points"] = smallest, list(beyond.values())
     document = composed(figures, findings, ("old tasks", "new tasks"), name, made)
-    until = {f"{test.tested.kind} {test.tested.subject}": str(look.until) for look in looks for test in look.tests}
     flagged = {finding["subject"] for finding in document["findings"]}
     return document | {
         "schema": SCHEMA,
@@ -103,7 +97,6 @@ def scan(leaderboard: Leaderboard, name: str, made: datetime) -> Item:
             "looks": [{"until": str(look.until), "old": len(leaderboard.old(look.until))} for look in looks],
             "agents": len(leaderboard.agents),
             "tasks": len(leaderboard.day),
-            "until": until,
             "untested": list(tell_untested(leaderboard)),
             "histories": {who: rows for who, rows in shown.items() if who in flagged},
         },
@@ -111,14 +104,13 @@ def scan(leaderboard: Leaderboard, name: str, made: datetime) -> Item:
 
 
 def lines(document: Item) -> bytes:
-    """Write one JSON line for each test: its p-values, and the points of a leak with their interval."""
+    """Write one JSON line for each test: its p-values, and for a leak the points beyond peers with their interval."""
     beyond = {row["submitter"]: row["excess"] for row in document["report"]["expected"]["points"]}
     rows = []
     for test in document["report"]["tests"]:
         row = {name: test[name] for name in ("kind", "subject", "p_value", "p_adj")}
-        row |= {"until": document["leaderboard"]["until"][f"{test['kind']} {test['subject']}"]}
         if test["kind"] == "leak":
-            row |= {name: round(100 * beyond[test["subject"]][part], 2) for name, part in POINTS.items()}
+            row["points"] = {end: round(100 * share, 2) for end, share in beyond[test["subject"]].items()}
         rows.append(json.dumps(row, ensure_ascii=False) + "\n")
     return "".join(rows).encode()
 

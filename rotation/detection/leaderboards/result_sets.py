@@ -15,8 +15,8 @@ from __future__ import annotations
 import json
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -25,20 +25,10 @@ from rotation.detection.leaderboards.leaderboard import TaskResult
 from rotation.detection.leaderboards.plain_table import MOST_CALLS
 from rotation.errors import Malformed
 
-MAX_BYTES = 1 << 28  # of one file, also inside an archive: a small one may unpack to anything
+MAX_BYTES = 1 << 28  # of a member of an archive: a small one may unpack to anything
+MEMBERS = ("header.json", "summaries.json")
 NEXT = "write it again, or give the results as CSV"
-
-
-@dataclass(frozen=True, slots=True)
-class _Sample:
-    """One attempt of an agent at a task; `place` is the file."""
-
-    place: str
-    agent: str
-    task: str
-    passed: bool
-    calls: int | None = None
-    server: str = ""
+Sample = tuple[Path, str, str, bool, Any, Any]  # the file, agent, task, whether it passed, calls, server
 
 
 def read(path: Path) -> Iterator[TaskResult] | None:
@@ -54,87 +44,64 @@ def read(path: Path) -> Iterator[TaskResult] | None:
     return None
 
 
-def _results(samples: Iterable[_Sample]) -> Iterator[TaskResult]:
+def _results(samples: Iterable[Sample]) -> Iterator[TaskResult]:
     """Make one result of all samples of an agent on a task."""
-    together: dict[tuple[str, str], list[_Sample]] = {}
+    together: dict[tuple[str, str], list[Sample]] = {}
     for sample in samples:
-        together.setdefault((sample.agent, sample.task), []).append(sample)
+        together.setdefault(sample[1:3], []).append(sample)
     for (agent, task), of_both in together.items():
-        first = of_both[0]
-        yield TaskResult(
-            place=f"{first.place}, agent {agent!r}, task {task!r}",
-            agent=agent,
-            task=task,
-            share=fmean(sample.passed for sample in of_both),
-            calls=first.calls if len(of_both) == 1 else None,
-            server=first.server,
-        )
+        path, *_, calls, server = of_both[0]
+        counted = isinstance(calls, int) and 0 <= calls <= MOST_CALLS and len(of_both) == 1
+        share = fmean(passed for _, _, _, passed, _, _ in of_both)
+        place = f"{path}, agent {agent!r}, task {task!r}"
+        yield TaskResult(place, agent, task, share, calls=calls if counted else None, server=str(server or ""))
 
 
-def _inspect(path: Path) -> Iterator[_Sample]:
-    def member(name: str) -> Callable[[], bytes]:
-        def unpack() -> bytes:
-            with zipfile.ZipFile(path) as archive:
-                if archive.getinfo(name).file_size > MAX_BYTES:
-                    raise Malformed(f"{path}: {name} has more than {MAX_BYTES} bytes; {NEXT}")
-                return archive.read(name)
-
-        return unpack
-
-    header, summaries = (_json(path, member(name)) for name in ("header.json", "summaries.json"))
-    model = _text(path, header, "eval", "model")
-    for summary in summaries if isinstance(summaries, list) else []:
-        score = next(iter((_at(summary, "scores") or {}).values()), None)
-        about = _at(score, "metadata") or {}
-        if score is not None and _at(about, "verdict") != "unknown":
-            yield _Sample(
-                place=str(path),
-                agent=model,
-                task=_text(path, summary, "id"),
-                passed=_at(score, "value") in ("C", 1),
-                calls=_calls(about),
-                server=str(_at(summary, "metadata", "server") or ""),
-            )
+def _inspect(path: Path) -> Iterator[Sample]:
+    with _readable(path), zipfile.ZipFile(path) as archive:
+        if max(archive.getinfo(name).file_size for name in MEMBERS) > MAX_BYTES:
+            raise ValueError(f"a member has more than {MAX_BYTES} bytes")
+        header, summaries = (json.loads(archive.read(name)) for name in MEMBERS)
+    model = _name(path, header, "eval", "model")
+    for summary in summaries if isinstance(summaries, list) else ():
+        scores = _at(summary, "scores")
+        score = next(iter(scores.values()), None) if isinstance(scores, dict) else None
+        if score is not None and _at(score, "metadata", "verdict") != "unknown":
+            passed, calls = _at(score, "value") in ("C", 1), _at(score, "metadata", "calls")
+            yield path, model, _name(path, summary, "id"), passed, calls, _at(summary, "metadata", "server")
 
 
-def _harbor(path: Path) -> Iterator[_Sample]:
-    trial = _json(path, path.read_bytes)
+def _harbor(path: Path) -> Iterator[Sample]:
+    with _readable(path):
+        trial = json.loads(path.read_bytes())
     reward = _at(trial, "verifier_result", "rewards", "reward")
     if reward is not None and _at(trial, "task_name"):
-        agent = _at(trial, "agent_info", "name") or _at(trial, "config", "agent", "name") or _text(path, trial, "agent")
+        agent = _at(trial, "agent_info", "name") or _name(path, trial, "config", "agent", "name")
         model = _at(trial, "agent_info", "model_info", "name") or _at(trial, "config", "agent", "model_name")
-        name = f"{agent}, {model}" if model else str(agent)
-        yield _Sample(str(path), name, _text(path, trial, "task_name"), isinstance(reward, int | float) and reward >= 1)
+        passed = isinstance(reward, int | float) and reward >= 1
+        yield path, f"{agent}, {model}" if model else str(agent), _name(path, trial, "task_name"), passed, None, None
 
 
-def _hugging_face(folder: Path) -> Iterator[_Sample]:
-    runs = {row.get("run"): row for row in _rows(folder / "runs.jsonl")}
-    tasks = {row.get("id"): row for row in _rows(folder / "tasks.jsonl")}
+def _hugging_face(folder: Path) -> Iterator[Sample]:
+    runs, tasks, results = (_rows(folder / f"{name}.jsonl") for name in ("runs", "tasks", "results"))
+    submitters, servers = {str(_at(run, "run")): run for run in runs}, {str(_at(task, "id")): task for task in tasks}
     path = folder / "results.jsonl"
-    for row in _rows(path):
-        if row.get("verdict") != "unknown":
-            task = _text(path, row, "task")
-            yield _Sample(
-                place=str(path),
-                agent=_text(path, runs.get(row.get("run")), "submitter"),
-                task=task,
-                passed=row.get("passed") is True,
-                calls=_calls(row),
-                server=str(_at(tasks.get(task), "server") or ""),
-            )
+    for row in results:
+        if _at(row, "verdict") != "unknown":
+            agent, task = _name(path, submitters.get(str(_at(row, "run"))), "submitter"), _name(path, row, "task")
+            yield path, agent, task, _at(row, "passed") is True, _at(row, "calls"), _at(servers.get(task), "server")
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
-    def as_list() -> bytes:
-        return b"[" + b",".join(line for line in path.read_bytes().split(b"\n") if line.strip()) + b"]"
-
-    return [row for row in _json(path, as_list) if isinstance(row, dict)]
+def _rows(path: Path) -> list[Any]:
+    with _readable(path):
+        return [json.loads(line) for line in path.read_bytes().split(b"\n") if line.strip()]
 
 
-def _json(path: Path, content: Callable[[], bytes]) -> Any:
-    """Read JSON that another tool wrote."""
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Name the file where another tool's result cannot be read."""
     try:
-        return json.loads(content())
+        yield
     except (
         OSError,
         KeyError,
@@ -154,19 +121,9 @@ def _at(value: Any, *names: str) -> Any:
     return value
 
 
-def _calls(value: Any) -> int | None:
-    """Return a number of calls that a plain table may have too; None for any other."""
-    calls = _at(value, "calls")
-    return calls if isinstance(calls, int) and 0 <= calls <= MOST_CALLS else None
-
-
-def _text(path: Path, value: Any, *names: str) -> str:
-    """Return a name that has to be there."""
-    found = _at(value, *names)
-    if (
-        not isinstance(found, str | int)
-        or not str(found)
-        or any("\ud800" <= letter <= "\udfff" for letter in str(found))
-    ):
+def _name(path: Path, value: Any, *names: str) -> str:
+    """Return a name that has to be there, and that can be written as UTF-8."""
+    name = _at(value, *names)
+    if not isinstance(name, str | int) or not str(name) or any("\ud800" <= letter <= "\udfff" for letter in str(name)):
         raise Malformed(f"{path}: there is no {'.'.join(names)} where a result should have it; {NEXT}")
-    return str(found)
+    return str(name)

@@ -26,7 +26,7 @@ def test_the_guide_finds_those_who_know_tasks_and_shows_what_the_command_prints(
     leaks = {row["subject"]: row for row in rows if row["kind"] == "leak"}
     assert len(leaks) == 20
     assert {who for who, row in leaks.items() if row["p_adj"] <= 0.01} == KNOWING
-    assert all(leaks[who]["points_low"] > 15 for who in KNOWING)
+    assert all(leaks[who]["points"]["low"] > 15 for who in KNOWING)
     assert {row["subject"] for row in rows if row["kind"] == "group" and row["p_adj"] <= 0.01} == {"base-a"}
     page = Path("report.html").read_text()
     assert page.count(">All old<") == page.count(">All new<") == len(KNOWING)

@@ -117,9 +117,6 @@ SECOND = {**ROW, "task_id": "t2"}
         (json.dumps(SECOND)[:-1] + ', "rotation" : 1}', "a field twice"),
         ("[" * 100_000, "line 2"),
         (ROW, "line 1 gave a result of this"),
-        ({**SECOND, "rate": 1.1}, "'rate' has to be a number from 0 to 1"),
-        ({**SECOND, "rate": True}, "'rate' has to be a number from 0 to 1"),
-        ({**SECOND, "group": ""}, "'group' has to be a text"),
         ({**SECOND, "submitter": "bob"}, "another submitter"),
         ({**ROW, "rotation": 2, "family": "other"}, "another 'family'"),
         ({**ROW, "rotation": 2, "server": "other"}, "another 'server'"),
@@ -132,16 +129,6 @@ def test_a_broken_line_is_named_with_its_file_and_number(line, what, tmp_path):
         case_files.read(path)
     assert f"{path}, line 2: " in str(refused.value)
     assert what in str(refused.value)
-
-
-def test_shares_of_samples_and_groups_are_read_where_lines_have_them(tmp_path):
-    bob = {**ROW, "submission": "two", "submitter": "bob"}
-    table = case_files.read(file(tmp_path, {**ROW, "rate": 0.3, "group": "base"}, SECOND, bob))
-    assert table.rates is not None
-    assert table.rates.tolist() == [[0.3, 1.0], [1.0, 0.0]]
-    assert table.groups == ("base", "")
-    with pytest.raises(Malformed, match="line 2: the submitter had another 'group' before"):
-        case_files.read(file(tmp_path, {**ROW, "group": "base"}, {**SECOND, "group": "other"}))
 
 
 def test_invalid_utf_8_is_named_with_its_line(tmp_path):
