@@ -47,15 +47,17 @@ def read(paths: Sequence[Path], days: Path | None, until: date | None) -> Leader
 
     results: list[TaskResult] = []
     for path in paths:
+        if path.is_dir() and any(path.glob("*.jsonl")):
+            return None
+        if path.suffix not in plain_table.SUFFIXES and (of_set := result_sets.read(path)) is not None:
+            results += of_set
+            continue
         tables = [file for file in (path, *sorted(path.glob("*"))) if file.suffix in plain_table.SUFFIXES]
         if any(table.suffix == ".parquet" for table in tables) and find_spec("pyarrow") is None:
             raise Unavailable(f"{path}: Parquet is read by pyarrow, which is not installed; install it, or save a CSV")
-        if tables:
-            results += (row for table in tables for row in plain_table.read(table, with_days=days is None))
-        elif (of_set := result_sets.read(path)) is not None:
-            results += of_set
-        else:
+        if not tables:
             return None
+        results += (row for table in tables for row in plain_table.read(table, with_days=days is None))
     if not results:
         raise Malformed(f"{paths[0]}: there is no result with a verdict; name a table, or a folder of results")
     return leaderboard.gather(results, plain_table.read_days(days) if days else {}, until)

@@ -90,7 +90,9 @@ def read(path: Path) -> ResultTable:
     try:
         text = path.read_bytes().rstrip()
     except OSError as error:
-        raise Malformed(f"{path}: cannot be read ({error.strerror}); name a case file or a folder of them.") from error
+        raise Malformed(
+            f"{path}: cannot be read ({error.strerror}); name a table, a case file or a folder of them."
+        ) from error
     columns, foreign = _columns(path, text.split(b"\n") if text else [])
     return _table(path, columns, foreign)
 
