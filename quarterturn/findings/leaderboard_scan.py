@@ -24,15 +24,15 @@ from vault.files import write_atomically
 
 if TYPE_CHECKING:
     from rotation.detection.detectors.scan import CorrectedResult
-    from rotation.detection.leaderboards.leaderboard import Leaderboard, TaskResult
-    from rotation.detection.leaderboards.looks import Look
+    from rotation.detection.leaderboards.cutoff_scans import CutoffScan
+    from rotation.detection.leaderboards.leaderboard import ScannedLeaderboard, TaskResult
 
 Item = dict[str, Any]
 SCHEMA = "quarterturn/leaderboard-scan/v1"
 NEVER = datetime.min.replace(tzinfo=UTC)  # a finding of a leaderboard is stored nowhere
 
 
-def read(paths: Sequence[Path], days: Path | None, until: date | None) -> Leaderboard | None:
+def read(paths: Sequence[Path], days: Path | None, until: date | None) -> ScannedLeaderboard | None:
     """Read a leaderboard from all files and folders together; None if a path is neither a table nor a result set.
 
     Args:
@@ -63,40 +63,44 @@ def read(paths: Sequence[Path], days: Path | None, until: date | None) -> Leader
     return leaderboard.gather(results, plain_table.read_days(days) if days else {}, until)
 
 
-def scan(leaderboard: Leaderboard, name: str, made: datetime) -> Item:
+def scan(leaderboard: ScannedLeaderboard, name: str, made: datetime) -> Item:
     """Make all tests of a leaderboard; return one document of all figures, as the report of a month has them.
 
     Raises:
         Malformed: no agent has results on old tasks and on new ones.
     """
+    from rotation.detection.leaderboards.cutoff_scans import ALL_OLD, histories, scan_at_cutoffs, tell_untested  # noqa: PLC0415 - likewise
     from rotation.detection.leaderboards.leaderboard import ROTATION  # noqa: PLC0415 - likewise
-    from rotation.detection.leaderboards.looks import ALL_OLD, histories, look_at, tell_untested  # noqa: PLC0415 - likewise
     from rotation.detection.report.report import report, visible  # noqa: PLC0415 - likewise
 
-    looks, days = look_at(leaderboard), leaderboard.day.values()
-    if not looks:
+    scans, days = scan_at_cutoffs(leaderboard), leaderboard.day.values()
+    if not scans:
         raise Malformed(
             f"{name}: tasks are from {min(days)} to {max(days)}, and no agent has results on both sides of its cutoff; "
             "name a day between them with --exposed-until"
         )
-    largest = max(looks, key=lambda look: len(look.tests))
-    shown, smallest = dict[str, list[Item]](), dict[str, float | None]()  # of each agent in its own look
-    for look in looks:
-        of_look, subjects = histories(look, leaderboard), {test.tested.subject for test in look.tests}
-        shown |= {who: of_look[who] for who in of_look if who in subjects or (look is largest and who not in shown)}
+    largest = max(scans, key=lambda at_cutoff: len(at_cutoff.tests))
+    shown, smallest = dict[str, list[Item]](), dict[str, float | None]()  # of each agent at its own cutoff
+    for at_cutoff in scans:
+        of_cutoff, subjects = histories(at_cutoff, leaderboard), {test.tested.subject for test in at_cutoff.tests}
+        shown |= {
+            who: of_cutoff[who] for who in of_cutoff if who in subjects or (at_cutoff is largest and who not in shown)
+        }
     beyond = {who: rows[0] for who, rows in shown.items() if rows[0]["name"] == ALL_OLD}
-    findings = [_finding(look, test, leaderboard, beyond) for look in looks for test in look.tests]
+    findings = [_finding(at_cutoff, test, leaderboard, beyond) for at_cutoff in scans for test in at_cutoff.tests]
     figures = report(largest.table, ROTATION, findings)
-    for look in looks:
-        shares = figures["smallest"] if look is largest else visible(look.table, ROTATION)
-        smallest |= {who: shares[who] for who in (test.tested.subject for test in look.tests) if who in shares}
+    for at_cutoff in scans:
+        shares = figures["smallest"] if at_cutoff is largest else visible(at_cutoff.table, ROTATION)
+        smallest |= {who: shares[who] for who in (test.tested.subject for test in at_cutoff.tests) if who in shares}
     figures["smallest"], figures["expected"]["points"] = smallest, list(beyond.values())
     document = composed(figures, findings, ("old tasks", "new tasks"), name, made)
     flagged = {finding["subject"] for finding in document["findings"]}
     return document | {
         "schema": SCHEMA,
         "leaderboard": {
-            "looks": [{"until": str(look.until), "old": len(leaderboard.old(look.until))} for look in looks],
+            "scans": [
+                {"until": str(at_cutoff.until), "old": len(leaderboard.old(at_cutoff.until))} for at_cutoff in scans
+            ],
             "agents": len(leaderboard.agents),
             "tasks": len(leaderboard.day),
             "untested": list(tell_untested(leaderboard)),
@@ -134,9 +138,11 @@ def write(document: Item, out: Path | None, html: Path | None, inputs: Sequence[
         write_atomically(path, data, path.with_name(f".{path.name}.part"))
 
 
-def _finding(look: Look, test: CorrectedResult, leaderboard: Leaderboard, beyond: Mapping[str, Item]) -> Finding:
+def _finding(
+    at_cutoff: CutoffScan, test: CorrectedResult, leaderboard: ScannedLeaderboard, beyond: Mapping[str, Item]
+) -> Finding:
     """Return a test as a finding; that of a group says how far its members are beyond their peers."""
-    new = tested(test, Month(look.until.year, look.until.month), None)
+    new = tested(test, Month(at_cutoff.until.year, at_cutoff.until.month), None)
     detail = new.detail
     if new.kind == "group":
         members = {who for who, group in leaderboard.group.items() if group == new.subject} & {*beyond}

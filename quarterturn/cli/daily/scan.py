@@ -70,12 +70,12 @@ def _day(text: str) -> date:
 def _lines(document: dict[str, Any]) -> list[str]:
     """Write the tests of a leaderboard for people: who stands out, by how much, and what could not be tested."""
     about, tests = document["leaderboard"], document["report"]["tests"]
-    looks = "; ".join(f"{look['old']} of them up to {look['until']}" for look in about["looks"])
+    scans = "; ".join(f"{at_cutoff['old']} of them up to {at_cutoff['until']}" for at_cutoff in about["scans"])
     beyond = {row["submitter"]: row["excess"] for row in document["report"]["expected"]["points"]}
     leaks = sorted((test for test in tests if test["kind"] == "leak"), key=lambda test: test["p_value"])
     shown = max(SHOWN, sum(test["status"] != "clean" for test in leaks))
     width = max((len(test["subject"]) for test in leaks[:shown]), default=0)
-    lines = [f"{document['benchmark']}: {about['agents']} agents, {about['tasks']} tasks, {looks}"]
+    lines = [f"{document['benchmark']}: {about['agents']} agents, {about['tasks']} tasks, {scans}"]
     if leaks:
         lines.append(f"  {'':8}  {'agent':<{width}}  points    95 % interval  p adjusted")
     for test in leaks[:shown]:

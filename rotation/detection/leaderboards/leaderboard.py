@@ -1,7 +1,7 @@
 """A leaderboard: one result for each agent and task, the days of tasks, and the last day that agents could know. Pure.
 
-A task is *old* to an agent if it was published up to the agent's cutoff: the last day of its training data or, where
-nobody says so, the day on which it was submitted. What else is of interest is optional.
+A task is *old* to an agent if it was published up to the agent's cutoff. That is the last day of its training data or,
+where nobody says so, the day on which it was submitted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TaskResult:
 
 
 @dataclass(frozen=True)
-class Leaderboard:
+class ScannedLeaderboard:
     """The results of a leaderboard, checked against each other.
 
     Attributes:
@@ -117,7 +117,7 @@ class Leaderboard:
         return replace(table, groups=groups, rates=rates)
 
 
-def gather(results: Iterable[TaskResult], days: Mapping[str, date], until: date | None) -> Leaderboard:
+def gather(results: Iterable[TaskResult], days: Mapping[str, date], until: date | None) -> ScannedLeaderboard:
     """Put results together into a leaderboard.
 
     Args:
@@ -137,8 +137,8 @@ def gather(results: Iterable[TaskResult], days: Mapping[str, date], until: date 
                 f"{result.place}: {result.agent!r} has a result of {result.task!r} already, in {before.place}; keep "
                 "one line for each agent and task, and give the share of several samples that passed as 'rate'"
             )
-    day = {**days, **_agreed(read, "task", "day")}
-    cutoff = _agreed(read, "agent", "cutoff")
+    day = {**days, **_require_agreement(read, "task", "day")}
+    cutoff = _require_agreement(read, "agent", "cutoff")
     for result in read:
         if result.task not in day:
             raise Malformed(
@@ -151,16 +151,16 @@ def gather(results: Iterable[TaskResult], days: Mapping[str, date], until: date 
             "name a day with --exposed-until, or give each agent's day in a column 'cutoff'"
         )
     given = dict.fromkeys((result.agent for result in read), until) if until else {}
-    return Leaderboard(
+    return ScannedLeaderboard(
         results=read,
         day={result.task: day[result.task] for result in read},
         cutoff={**given, **cutoff},
-        group=_agreed(read, "agent", "group"),
-        server=_agreed(read, "task", "server"),
+        group=_require_agreement(read, "agent", "group"),
+        server=_require_agreement(read, "task", "server"),
     )
 
 
-def _agreed(results: Sequence[TaskResult], owner: str, name: str) -> dict[str, Any]:
+def _require_agreement(results: Sequence[TaskResult], owner: str, name: str) -> dict[str, Any]:
     """Return what results say of each agent or task; all that say something have to say the same."""
     first: dict[str, TaskResult] = {}
     for result in results:

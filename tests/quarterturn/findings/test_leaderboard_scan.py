@@ -62,6 +62,22 @@ def test_of_three_agents_is_told_why_none_was_tested(few, say, tmp_path):
     assert "<b>eve" not in page
 
 
+def test_agents_with_two_cutoffs_are_on_one_page_each_at_their_own(say, tmp_path):
+    rows = (
+        f"{who},t{n},2024-0{n}-01,{(who * n) % 3 // 2},{('2024-03', '2024-05-15')[who % 2]},base-{who % 2}"
+        for who in range(12)
+        for n in range(1, 9)
+    )
+    (tmp_path / "two.csv").write_text("\n".join(("agent,task,day,passed,cutoff,group", *rows)))
+    said = say("watch", "scan", tmp_path / "two.csv", "--html", tmp_path / "two.html", "--json")
+    assert said.code == 0, said.err
+    assert said.data["leaderboard"]["scans"] == [{"until": "2024-03-31", "old": 3}, {"until": "2024-05-15", "old": 5}]
+    points = {row["submitter"]: row["exposed"] for row in said.data["report"]["expected"]["points"]}
+    assert points == {str(who): (3, 5)[who % 2] for who in range(12)}
+    assert sorted(said.data["report"]["smallest"]) == sorted(points)
+    assert "3 published up to 2024-03-31; 5 published up to 2024-05-15" in (tmp_path / "two.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [

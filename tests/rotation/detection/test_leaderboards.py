@@ -11,8 +11,8 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from rotation.detection.leaderboards import leaderboard, looks, plain_table, result_sets
-from rotation.detection.leaderboards.leaderboard import Leaderboard, gather
+from rotation.detection.leaderboards import cutoff_scans, leaderboard, plain_table, result_sets
+from rotation.detection.leaderboards.leaderboard import ScannedLeaderboard, gather
 from rotation.errors import Malformed
 
 MARCH = date(2024, 3, 31)
@@ -20,7 +20,7 @@ HEAD = "agent,task,day,passed\n"
 GOOD = HEAD + "ada,t1,2024-03-01,true\nada,t2,2024-04-01,0\nbob,t1,2024-03-01,yes\n"
 
 
-def read(path: Path, until: date | None = MARCH, days: dict[str, date] | None = None) -> Leaderboard:
+def read(path: Path, until: date | None = MARCH, days: dict[str, date] | None = None) -> ScannedLeaderboard:
     return gather(plain_table.read(path, with_days=days is None), days or {}, until)
 
 
@@ -30,7 +30,7 @@ def table(folder: Path, text: str | bytes) -> Path:
     return path
 
 
-def results(board: Leaderboard) -> list[tuple[Any, ...]]:
+def results(board: ScannedLeaderboard) -> list[tuple[Any, ...]]:
     return [(result.agent, result.task, result.share, result.calls) for result in board.results]
 
 
@@ -141,24 +141,24 @@ def attempts(agents: int, **known: Any) -> list[leaderboard.TaskResult]:
 def test_each_agent_is_tested_at_its_own_cutoff_and_the_others_are_its_peers():
     cutoffs = {"a1": date(2024, 2, 9), "a2": date(2024, 2, 28), "a3": None}
     given = [replace(result, cutoff=cutoffs.get(result.agent, MARCH)) for result in attempts(7)]
-    seen = looks.look_at(gather(given, {}, None))
-    assert [(look.until, [test.tested.subject for test in look.tests]) for look in seen] == [
+    seen = cutoff_scans.scan_at_cutoffs(gather(given, {}, None))
+    assert [(at_cutoff.until, [test.tested.subject for test in at_cutoff.tests]) for at_cutoff in seen] == [
         (date(2024, 2, 9), ["a1", "a2"]),
         (MARCH, ["a4", "a5", "a6"]),
     ]
-    assert all(set(look.table.submitters) == {f"a{number}" for number in range(7)} for look in seen)
-    assert [line for line in looks.tell_untested(gather(given, {}, None)) if "leaks of a" in line] == [
+    assert all(set(at_cutoff.table.submitters) == {f"a{number}" for number in range(7)} for at_cutoff in seen)
+    assert [line for line in cutoff_scans.tell_untested(gather(given, {}, None)) if "leaks of a" in line] == [
         "leaks of a0: no result on a task after their cutoff",
         "leaks of a3: no cutoff",
     ]
 
 
 def test_what_is_not_tested_is_told_with_its_reason():
-    told = list(looks.tell_untested(gather(attempts(3), {}, MARCH)))
+    told = list(cutoff_scans.tell_untested(gather(attempts(3), {}, MARCH)))
     assert "leaks: 3 agents; a test needs 5" in told
     assert any(line.startswith("near-duplicate runs: ") for line in told)
     assert any(line.startswith("leaks of groups: nothing says") for line in told)
-    told = list(looks.tell_untested(gather(attempts(6, calls=1, group="one"), {}, MARCH)))
+    told = list(cutoff_scans.tell_untested(gather(attempts(6, calls=1, group="one"), {}, MARCH)))
     assert "small leaks: with fewer than 10 agents, leaks are found late or never" in told
     assert "leaks of groups: a group needs 2 members, and 10 agents beside it" in told
     assert not any(line.startswith("near-duplicate runs: ") for line in told)

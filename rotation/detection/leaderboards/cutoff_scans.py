@@ -1,8 +1,8 @@
 """Tests of a leaderboard: each agent once, at its own cutoff, with all others as its peers. Pure.
 
-A *look* is the leaderboard on the last day of what some agents could have known: tasks up to it are old, later ones
-new. Whoever could have known less, or more, is a peer: whether old tasks are easy for everybody, only peers tell.
-All p-values of a kind are corrected together (Holm), over all looks.
+Tasks up to a cutoff are old to everybody, later ones new. Whoever could have known less, or more, is a peer: whether
+old tasks are easy for everybody, only peers tell. All p-values of a kind are corrected together (Holm), over all
+cutoffs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rotation.detection.detectors.copying import copying
 from rotation.detection.detectors.leaked_group import MIN_MEMBERS, group
 from rotation.detection.detectors.leaked_tasks import FEWEST, MANY, leak
 from rotation.detection.detectors.scan import CorrectedResult, judged
-from rotation.detection.leaderboards.leaderboard import ROTATION, Leaderboard
+from rotation.detection.leaderboards.leaderboard import ROTATION, ScannedLeaderboard
 from rotation.detection.report.figures import expected
 from rotation.detection.statistics.correction import benjamini_hochberg, holm
 from rotation.detection.statistics.linking import link
@@ -26,17 +26,17 @@ from rotation.detection.statistics.table import ResultTable
 
 MAX_PERIODS = 12  # of a history; else months are put together to quarters, and quarters to years
 ALL_OLD, ALL_NEW = "All old", "All new"
-NAMED = 5  # agents of whom a reason is told, by name
+MAX_NAMED_AGENTS = 5  # agents of whom a reason is told, by name
 
 
 @dataclass(frozen=True)
-class Look:
-    """The tests of one look.
+class CutoffScan:
+    """The tests of those agents that have one cutoff.
 
     Attributes:
         until: the last day of what those who are tested could have known.
         table: the results.
-        tests: the tests, corrected over all looks.
+        tests: the tests, corrected over all cutoffs.
     """
 
     until: date
@@ -44,35 +44,35 @@ class Look:
     tests: Sequence[CorrectedResult]
 
 
-def look_at(leaderboard: Leaderboard) -> list[Look]:
+def scan_at_cutoffs(leaderboard: ScannedLeaderboard) -> list[CutoffScan]:
     """Make all tests of a leaderboard; none where nobody has results on old tasks and on new ones."""
-    looks, testable = list[Look](), _testable(leaderboard)
+    scans, testable = list[CutoffScan](), _testable(leaderboard)
     for until, agents in testable.items():
         table = leaderboard.table(until)
-        detectors = (leak, group, *((copying,) if leaderboard.with_calls and not looks else ()))
+        detectors = (leak, group, *((copying,) if leaderboard.with_calls and not scans else ()))
         subjects = agents | {
-            name for name in leaderboard.group.values() if _look_of(name, leaderboard, testable) == until
+            name for name in leaderboard.group.values() if _cutoff_of(name, leaderboard, testable) == until
         }
         tests = [
             test
             for test in judged(table, ROTATION, detectors)
             if test.tested.subject in subjects or test.tested.kind == "copy"
         ]
-        looks.append(Look(until, table, tests))
-    corrected = iter(_corrected([test for look in looks for test in look.tests]))
-    return [replace(look, tests=[next(corrected) for _ in look.tests]) for look in looks]
+        scans.append(CutoffScan(until, table, tests))
+    corrected = iter(_correct([test for at_cutoff in scans for test in at_cutoff.tests]))
+    return [replace(at_cutoff, tests=[next(corrected) for _ in at_cutoff.tests]) for at_cutoff in scans]
 
 
-def histories(look: Look, leaderboard: Leaderboard) -> dict[str, list[dict[str, Any]]]:
+def histories(at_cutoff: CutoffScan, leaderboard: ScannedLeaderboard) -> dict[str, list[dict[str, Any]]]:
     """Return, by agent, what it passed beside its peers: of all old tasks, of those of each period, of all new ones."""
-    days = [leaderboard.day[task] for task in look.table.tasks]
+    days = [leaderboard.day[task] for task in at_cutoff.table.tasks]
     for form in ("{0:%Y-%m}", "{0:%Y} Q{1}", "{0:%Y}"):
         names = [form.format(day, (day.month + 2) // 3) for day in days]
         if len(set(names)) <= MAX_PERIODS:
             break
-    line = link(look.table)
+    line = link(at_cutoff.table)
     shown: dict[str, list[dict[str, Any]]] = {}
-    old = np.array([day <= look.until for day in days])
+    old = np.array([day <= at_cutoff.until for day in days])
     for name, side in ((ALL_OLD, old), (ALL_NEW, ~old)):
         periods = {name: side} | {part: side & (np.array(names) == part) for part in sorted(set(names))}
         for part, tasks in periods.items():
@@ -81,7 +81,7 @@ def histories(look: Look, leaderboard: Leaderboard) -> dict[str, list[dict[str, 
     return shown
 
 
-def tell_untested(leaderboard: Leaderboard) -> Iterator[str]:
+def tell_untested(leaderboard: ScannedLeaderboard) -> Iterator[str]:
     """Say what could not be tested, and why."""
     agents, testable = leaderboard.agents, {who for those in _testable(leaderboard).values() for who in those}
     known = _tasks(leaderboard)
@@ -95,8 +95,8 @@ def tell_untested(leaderboard: Leaderboard) -> Iterator[str]:
             )
             reasons.setdefault(which, []).append(agent)
     for which, those in reasons.items():
-        more = f" and {len(those) - NAMED} more" if len(those) > NAMED else ""
-        yield f"leaks of {', '.join(those[:NAMED])}{more}: {which}"
+        more = f" and {len(those) - MAX_NAMED_AGENTS} more" if len(those) > MAX_NAMED_AGENTS else ""
+        yield f"leaks of {', '.join(those[:MAX_NAMED_AGENTS])}{more}: {which}"
     if len(agents) < FEWEST:
         yield f"leaks: {len(agents)} agents; a test needs {FEWEST}"
     elif len(agents) < MANY:
@@ -111,7 +111,7 @@ def tell_untested(leaderboard: Leaderboard) -> Iterator[str]:
     yield "leaked templates, broken tasks and echoes: they take results of several months, which a case file gives"
 
 
-def _testable(leaderboard: Leaderboard) -> dict[date, frozenset[str]]:
+def _testable(leaderboard: ScannedLeaderboard) -> dict[date, frozenset[str]]:
     """Return the agents that have results on old tasks and on new ones, by the last day that divides them so."""
     dates: dict[frozenset[str], date] = {}
     agents: dict[date, set[str]] = {}
@@ -123,7 +123,7 @@ def _testable(leaderboard: Leaderboard) -> dict[date, frozenset[str]]:
     return {until: frozenset(those) for until, those in agents.items()}
 
 
-def _tasks(leaderboard: Leaderboard) -> dict[str, set[str]]:
+def _tasks(leaderboard: ScannedLeaderboard) -> dict[str, set[str]]:
     """Return the tasks on which each agent has a result."""
     tasks: dict[str, set[str]] = {}
     for result in leaderboard.results:
@@ -131,14 +131,14 @@ def _tasks(leaderboard: Leaderboard) -> dict[str, set[str]]:
     return tasks
 
 
-def _look_of(group: str, leaderboard: Leaderboard, testable: Mapping[date, frozenset[str]]) -> date | None:
-    """Return the look in which a group is tested: that of most of its members."""
+def _cutoff_of(group: str, leaderboard: ScannedLeaderboard, testable: Mapping[date, frozenset[str]]) -> date | None:
+    """Return the cutoff at which a group is tested: that of most of its members."""
     members = {agent for agent, name in leaderboard.group.items() if name == group}
     counts = {until: len(members & agents) for until, agents in testable.items() if members & agents}
     return max(counts, key=counts.__getitem__, default=None)
 
 
-def _corrected(tests: Sequence[CorrectedResult]) -> list[CorrectedResult]:
+def _correct(tests: Sequence[CorrectedResult]) -> list[CorrectedResult]:
     """Correct all tests of each kind together, in their order."""
     rates = benjamini_hochberg(np.array([test.p_value for test in tests]))
     adjusted: dict[str, Iterator[float]] = {}
