@@ -52,7 +52,7 @@ GATES = {
     "mcp_types": ("sandbox.gateway", "sandbox.kinds.postgres.backend", "sandbox.servers"),
     "numpy": ("rotation.detection",),
     "pkcs11": ("vault.keys.locks.pkcs11_process",),
-    "pyarrow": ("quarterturn_export.parquet",),
+    "pyarrow": ("quarterturn_export.parquet", "rotation.detection.leaderboards.plain_table"),
     "pyrage": ("vault.keys.locks.custodians",),
     "rfc8785": ("vault.canonical",),
     "rich": ("quarterturn",),

@@ -47,16 +47,17 @@ class ScannedCases:
     combined: Mapping[tuple[str, int, str], float]
 
 
-def scan(paths: Sequence[Path], out: Path) -> ScannedCases:
-    """Test every case; write one line per test, in the order of case, rotation, kind and subject."""
+def scan(paths: Sequence[Path], out: Path | None) -> ScannedCases:
+    """Test every case; write one line per test, if a file is named, in the order of case, rotation, kind, subject."""
     from rotation.detection.statistics import case_files  # noqa: PLC0415 - numpy is slow to load, and seldom needed
 
-    if out.is_dir():
+    if out and out.is_dir():
         raise Malformed(f"{out}: this is a folder; name a file with --out.")
     cases = case_files.cases(paths, out)
     results = list(_tests({case: case_files.read(path) for case, path in cases.items()}))
     written = [json.dumps(judged.line(case), ensure_ascii=False) + "\n" for case, judged in results]
-    write_atomically(out, "".join(written).encode(), out.with_name(f".{out.name}.part"))
+    if out:
+        write_atomically(out, "".join(written).encode(), out.with_name(f".{out.name}.part"))
     flagged = [result for result in results if result[1].holm <= FLAGGED]
     return ScannedCases(len(cases), len(results), flagged, dict(_combined(results, flagged)))
 

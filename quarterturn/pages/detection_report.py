@@ -27,6 +27,8 @@ def page(figures: Item) -> str:
     hashed = b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{hashed}'; base-uri 'none'; form-action 'none'"
     now = [row for row in report["scores"] if row["rotation"] == report["rotation"]]
+    beside = {row["submitter"]: row for row in report["expected"]["points"]}
+    histories = figures.get("leaderboard", {}).get("histories", {})
     return render(
         "detection_report.html.jinja",
         policy=policy,
@@ -37,11 +39,12 @@ def page(figures: Item) -> str:
         made=figures["made"],
         fewest=figures["fewest"],
         untested=figures["untested"],
+        leaderboard=figures.get("leaderboard"),
         reference=months[min(row["rotation"] for row in report["scores"]) - 1],
         report=report,
         power=words.power(report),
         counts=_counts(figures),
-        findings=[_finding(finding) for finding in figures["findings"]],
+        findings=[_finding(finding, beside, histories) for finding in figures["findings"]],
         tested=tables.tested(report["tests"]),
         jumps=charts.jumps(report["jumps"]),
         jump_table=tables.jumps(report["jumps"], months),
@@ -82,15 +85,17 @@ def canonical(figures: Item) -> bytes:
 def _counts(figures: Item) -> list[tuple[str, str]]:
     report = figures["report"]
     open_ = sum(finding["state"] == "open" for finding in figures["findings"])
-    return [
-        ("Submitters", str(report["submitters"])),
-        ("Runs", str(report["runs"])),
-        ("Tasks, exposed", str(report["exposed"])),
-        ("Tasks, fresh", str(report["tasks"] - report["exposed"])),
-        ("Tests", str(len(report["tests"]))),
-        ("Findings", str(len(figures["findings"]))),
-        ("Reviews open", str(open_)),
-    ]
+    counts = {
+        "Submitters": report["submitters"],
+        "Runs": report["runs"],
+        "Tasks, exposed": report["exposed"],
+        "Tasks, fresh": report["tasks"] - report["exposed"],
+        "Tests": len(report["tests"]),
+        "Findings": len(figures["findings"]),
+        "Reviews open": open_,
+    }
+    left_out = {"Runs", "Reviews open"} if "leaderboard" in figures else set()
+    return [(name, str(count)) for name, count in counts.items() if name not in left_out]
 
 
 def _named(runs: Sequence[Item]) -> list[Item]:
@@ -102,8 +107,10 @@ def _named(runs: Sequence[Item]) -> list[Item]:
     ]
 
 
-def _finding(finding: Item) -> dict[str, Any]:
-    lines = [words.effect(finding), words.surprise(finding), finding["detail"], *_smallest(finding), *_reviews(finding)]
+def _finding(finding: Item, beside: Mapping[str, Item], histories: Mapping[str, Sequence[Item]]) -> dict[str, Any]:
+    history = histories.get(finding["subject"]) if finding["kind"] == "leak" else None
+    effect = words.beyond_peers(beside[finding["subject"]]) if history else words.effect(finding)
+    lines = [effect, words.surprise(finding), finding["detail"], *_smallest(finding), *_reviews(finding)]
     return {
         "status": finding["status"],
         "standing": words.standing(finding),
@@ -111,6 +118,7 @@ def _finding(finding: Item) -> dict[str, Any]:
         "number": f"finding {finding['number']}",
         "sentence": words.sentence(finding),
         "lines": [legible(line) for line in lines if line],
+        "history": charts.history(history) if history else None,
     }
 
 

@@ -114,15 +114,15 @@ def test_no_page_shows_a_command_that_nobody_runs() -> None:
     run_here = {*commands(GUIDE), *commands(README), *ELSEWHERE}
     guides = ROOT / "docs" / "how-to"
     # tests/grammars/test_how_to.py, tests/quarterturn/test_guides.py, tests/quarterturn/home/test_benchmark_set.py,
-    # tests/quarterturn/test_{import,verify}_guide.py, tests/quarterturn/findings/test_detection_report.py,
-    # tests/quarterturn/month/test_withdraw_task.py, tests/quarterturn/http/test_client.py and
+    # tests/quarterturn/test_{import,verify}_guide.py, tests/quarterturn/month/test_withdraw_task.py,
+    # tests/quarterturn/findings/test_{detection_report,leaderboard_scan}.py, tests/quarterturn/http/test_client.py and
     # tests/journeys/test_add_server_guide.py do
     names = (
         *("write-a-grammar.md", "let-agents-use-a-model.md", "host-an-endpoint.md", "read-the-findings.md"),
         *("keep-the-keys.md", "run-the-service.md", "run-a-witness.md", "two-people.md"),
         *("design-a-set.md", "withdraw-a-task.md", "submit-an-agent.md", "verify-without-our-code.md"),
         *("export-tasks-and-runs.md", "write-a-task.md", "import-tasks-of-other-benchmarks.md"),
-        *("add-a-server.md", "let-a-model-judge-claims.md"),
+        *("add-a-server.md", "let-a-model-judge-claims.md", "scan-a-leaderboard.md"),
     )
     # tests/contracts/test_example_release.py runs those of the example, tests/quarterturn/tasks/test_given_states.py
     # those of the worked example

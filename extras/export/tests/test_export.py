@@ -20,6 +20,7 @@ from freezing import exports
 from quarterturn.public_records import sources
 from quarterturn.runs.dev_runs import DevRun
 from quarterturn_export import folder, harbor, inspect_log
+from rotation.detection.leaderboards import result_sets
 from rotation.generation import shipped_dev_sets
 from rotation.month.sets import DEMO
 from sandbox.images.build import IMAGES
@@ -107,6 +108,24 @@ def test_a_release_becomes_a_log_for_each_run(export, tmp_path):
         assert (len(values), values.count("C")) == (6, count)
         assert header["results"]["scores"][0]["metrics"]["accuracy"]["value"] == count / 6
         assert header["eval"]["dataset"]["sample_ids"] == [sample["id"] for sample in samples]
+
+
+def test_a_scan_reads_what_is_exported_to_hugging_face_and_to_inspect(export, say, tmp_path):
+    shares = {}
+    for kind, words in (("hf", ("--license", "cc-by-4.0")), ("inspect", ())):
+        assert export(kind, RELEASE, "--key", KEY, *words).code == 0
+        (tmp_path / "out").rename(tmp_path / kind)
+        results = list(result_sets.read(tmp_path / kind) or ())
+        tasks = sorted({result.task for result in results})
+        shares[kind] = {(result.agent.removeprefix("quarterturn/"), result.task): result.share for result in results}
+        days = "".join(f"{task},2025-{number}-01\n" for number, task in enumerate(tasks, 10) if number < 13)
+        days += "".join(f"{task},2025-12-31\n" for task in tasks[3:])
+        (tmp_path / "days.csv").write_text(f"task,day\n{days}")
+        said = say("watch", "scan", tmp_path / kind, "--days", tmp_path / "days.csv", "--exposed-until", "2025-11-30")
+        assert (said.code, said.err) == (0, "")
+        assert f"{kind}: 3 agents, 6 tasks, 2 of them up to 2025-11-30" in said.out
+    assert shares["hf"] == shares["inspect"]
+    assert sum(shares["hf"].values()) == 12
 
 
 def test_each_task_of_a_release_becomes_a_folder_that_harbor_reads(export, tmp_path):

@@ -97,6 +97,22 @@ def scores(rows: Sequence[Item]) -> Chart:
     return Chart(_axis(_ticks(0, 1), at, percent), chart_rows)
 
 
+def history(rows: Sequence[Item]) -> Chart:
+    """Draw what an agent passed of each period (a dot) beside its peers: their middle (a ring), and 95 % of them."""
+    at = _framed(0, 1)
+    chart_rows = []
+    for row in rows:
+        middle, low, high = (row["peers"][end] for end in ("value", "low", "high"))
+        upright = [_upright(at(tick), "grid") for tick in _ticks(0, 1)]
+        peers = whisker(at(low), at(high), 11, "thin")
+        dots = [
+            svg.dot(svg.pct(at(share)), 11, 4, kind) for share, kind in ((middle, "ring"), (row["observed"], "point"))
+        ]
+        told = f"{percent(row['observed'])} of {row['exposed']}, peers {percent(min(max(middle, 0), 1))}"
+        chart_rows.append(Row(row["name"], svg.picture([*upright, *peers, *dots], 22), (told,)))
+    return Chart(_axis(_ticks(0, 1), at, percent), chart_rows)
+
+
 def heat(figure: Item) -> Chart:
     """Draw a strip a submitter with a cell a task: up for better than expected, down for worse, taller the further."""
     tasks = figure["tasks"]

@@ -49,6 +49,7 @@ def peers(rows: Sequence[Item]) -> Table:
             str(row["fresh"]),
             *(percent(row[name]) for name in ("fresh_observed", "expected", "observed")),
             decimal(row["z"], 2, signed=True),
+            _within(row["excess"], points),
         ]
         for row in sorted(rows, key=lambda row: -row["z"])
     ]

@@ -97,6 +97,13 @@ def effect(finding: Item) -> str:
     return f"{UNITS.get(finding['kind'], 'effect')}: {points(finding['effect'])} points"
 
 
+def beyond_peers(row: Item) -> str:
+    """Say what was passed of the exposed tasks, and how many points that is beyond peers."""
+    low, high = (points(row["excess"][end]) for end in ("low", "high"))
+    passed = f"passed {percent(row['observed'])} of {row['exposed']} exposed tasks"
+    return f"{passed}: {points(row['excess']['value'])} points beyond peers ({low} to {high})"
+
+
 def surprise(finding: Item) -> str:
     """Say how surprising it is, before and after correction."""
     if finding["p_value"] is None:

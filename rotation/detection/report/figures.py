@@ -21,6 +21,7 @@ from sandbox.results.interval import Z, proportion
 DIGITS = 6
 LARGEST = 9.99  # residual that is shown
 BAND = tuple(step / 20 for step in range(21))
+TINY = 1e-9  # the error of a share that several samples met exactly
 MAD = 1.4826  # a normal's standard deviation / its median absolute deviation
 
 
@@ -68,36 +69,48 @@ def jumps(line: LinkedRuns, rotation: int) -> list[dict[str, Any]]:
     ]
 
 
-def expected(line: LinkedRuns, rotation: int) -> dict[str, Any]:
-    """Compare each submitter's passes on the exposed tasks with those expected from the fresh ones.
+def expected(line: LinkedRuns, rotation: int, tasks: Bools | None = None) -> dict[str, Any]:
+    """Compare each submitter's passes on some tasks, by default the exposed ones, with those the fresh ones predict.
 
     The band holds 95 % of the peers: z is in units of the model's noise; its centre and spread are the median and the
-    median absolute deviation of the peers' z (at least 1).
+    median absolute deviation of the peers' z (at least 1). The excess is what was passed beyond the band's centre; its
+    95 % interval is that of chance.
     """
     table, chosen = line.table, firsts(line.table, rotation)
     cells, known = _cells(table, chosen)
+    shown = cells & (known if tasks is None else tasks)
     chance = expit(line.scale.unaided[chosen, None] - np.nan_to_num(line.scale.difficulty))
-    passed, spread = table.passed[chosen], chance * (1 - chance)
-    known_cells, fresh = cells & known, cells & ~known
-    rows, noise = [], []
+    passed, information = table.share[chosen], chance * (1 - chance)
+    spread = information if table.rates is None else (passed - chance) ** 2  # of several samples, as far as they vary
+    fresh = cells & ~known
+    rows, noise, errors = list[dict[str, Any]](), [], []
     for at, run in enumerate(chosen):
-        if not known_cells[at].any() or not fresh[at].any():
+        if not shown[at].any() or not fresh[at].any():
             continue
-        seen, hoped = passed[at][known_cells[at]].mean(), chance[at][known_cells[at]].mean()
-        error = _gap_error(spread[at][known_cells[at]], spread[at][fresh[at]])
+        here, there = shown[at], fresh[at]
+        seen, hoped = passed[at][here].mean(), chance[at][here].mean()
+        lever = information[at][here].mean() / information[at][there].sum()
+        error = np.sqrt(spread[at][here].sum() / here.sum() ** 2 + lever**2 * spread[at][there].sum()) + TINY
         noise.append(error / np.sqrt(hoped * (1 - hoped)))
+        errors.append(error)
         rows.append(
             {
                 "submitter": whose(table, run),
-                "exposed": int(known_cells[at].sum()),
-                "fresh": int(fresh[at].sum()),
-                "fresh_observed": number(passed[at][fresh[at]].mean()),
+                "exposed": int(here.sum()),
+                "fresh": int(there.sum()),
+                "fresh_observed": number(passed[at][there].mean()),
                 "expected": number(hoped),
                 "observed": number(seen),
                 "z": number((seen - hoped) / error),
             }
         )
-    return {"points": rows, "band": _band(np.array([row["z"] for row in rows]), np.array(noise))}
+    z = np.array([row["z"] for row in rows])
+    for row, error in zip(rows, errors, strict=True):
+        middle, width = _centre(z)
+        peers = row["expected"] + middle * error
+        row["peers"] = _around(peers, Z * width * error)
+        row["excess"] = _around(row["observed"] - peers, Z * error)
+    return {"points": rows, "band": _band(z, np.array(noise))}
 
 
 def residuals(line: LinkedRuns, rotation: int) -> dict[str, Any]:
@@ -105,7 +118,7 @@ def residuals(line: LinkedRuns, rotation: int) -> dict[str, Any]:
     table, chosen = line.table, firsts(line.table, rotation)
     cells, known = _cells(table, chosen)
     chance = expit(line.scale.unaided[chosen, None] - np.nan_to_num(line.scale.difficulty))
-    off = np.clip((table.passed[chosen] - chance) / np.sqrt(chance * (1 - chance)), -LARGEST, LARGEST)
+    off = np.clip((table.share[chosen] - chance) / np.sqrt(chance * (1 - chance)), -LARGEST, LARGEST)
     exposed = (known & cells).sum(0) * 2 > cells.sum(0)
     order = [int(t) for t in np.lexsort((-line.scale.difficulty, ~exposed)) if cells[:, t].any()]
     return {
@@ -190,23 +203,26 @@ def _cells(table: ResultTable, runs: Ints) -> tuple[Bools, Bools]:
     return table.taken[runs], table.exposed[runs]
 
 
-def _gap_error(seen: Floats, fresh: Floats) -> float:
-    """Give the standard error of (passed - expected) on exposed tasks, with the ability estimated on fresh ones."""
-    return float(np.sqrt(seen.sum() / len(seen) ** 2 + seen.mean() ** 2 / fresh.sum()))
-
-
 def _band(z: Floats, noise: NDArray[np.float64]) -> list[dict[str, float | None]]:
     if not len(z):
         return []
-    middle = float(np.median(z))
-    spread = max(1.0, MAD * float(np.median(np.abs(z - middle))))
-    width = float(np.median(noise))
+    (middle, spread), width = _centre(z), float(np.median(noise))
     rows = []
     for share in BAND:
         scale = width * np.sqrt(share * (1 - share))
         low, high = (share + (middle + side * Z * spread) * scale for side in (-1, 1))
         rows.append({"expected": share, "low": number(max(0.0, low)), "high": number(min(1.0, high))})
     return rows
+
+
+def _around(value: float, half: float) -> dict[str, float | None]:
+    return {"value": number(value), "low": number(value - half), "high": number(value + half)}
+
+
+def _centre(z: Floats) -> tuple[float, float]:
+    """Return centre and spread of the peers' z."""
+    middle = float(np.median(z))
+    return middle, max(1.0, MAD * float(np.median(np.abs(z - middle))))
 
 
 def _raw(table: ResultTable, run: int) -> dict[str, float | None]:

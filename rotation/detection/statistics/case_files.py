@@ -2,18 +2,15 @@
 
 Refused, in one sentence with file and line, are: a line that is not a JSON object, lacks a field, or has a field of
 another type or twice; a duplicate result; a task or a submission that contradicts an earlier line; and a blank line
-between others. A line may have `foreign`, which `rotation.detection.statistics.served_values` reads, `rate`, the share
-of several samples that passed (`passed` is then one of them), and `group`, what the submitter stands on. Other fields
-are ignored. What is read of a rotation depends on nothing later: the call limit of a task is that of the rotation in
-which it was first run.
+between others. A line may have `foreign`, which `rotation.detection.statistics.served_values` reads. Other fields are
+ignored. What is read of a rotation depends on nothing later: the call limit of a task is that of the rotation in which
+it was first run.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -22,7 +19,7 @@ import numpy as np
 from pydantic_core import from_json
 
 from rotation.detection.statistics.served_values import SaidValues, ServedValues, dated, served_values
-from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
+from rotation.detection.statistics.table import Bools, Ints, ResultTable
 from rotation.errors import Malformed
 
 FIELDS: dict[str, tuple[type, ...]] = {
@@ -36,20 +33,16 @@ FIELDS: dict[str, tuple[type, ...]] = {
     "passed": (bool,),
     "tool_calls": (int,),
     "max_steps": (int,),
-    "errors": (int,),
-    "duration_s": (int, float),
 }
 LEAST = {
     "rotation": 1,
     "tool_calls": 0,
     "max_steps": 0,
-    "errors": 0,
-    "duration_s": 0,
     "first_active_rotation": -(2**31),
 }
 MOST = 2**31
 BLOCK = 50_000
-WORDS = {int: "a whole number", str: "a text", bool: "true or false", float: "a number"}
+WORDS = {int: "a whole number", str: "a text", bool: "true or false"}
 WHY: dict[type[Exception], str] = {
     UnicodeDecodeError: "it is not UTF-8",
     json.JSONDecodeError: "it is no JSON",
@@ -59,28 +52,7 @@ WHY: dict[type[Exception], str] = {
 _picked = itemgetter(*FIELDS)
 
 Column = Sequence[Any]
-
-
-@dataclass(frozen=True)
-class _Optional:
-    """The optional fields of lines, by number of the line, from 0."""
-
-    foreign: dict[int, tuple[ServedValues, ...]] = field(default_factory=dict)
-    rate: dict[int, float] = field(default_factory=dict)
-    group: dict[int, str] = field(default_factory=dict)
-
-    def read(self, line: int, row: dict[str, Any]) -> None:
-        """Keep the optional fields of a line; ValueError for one that is wrong."""
-        if "foreign" in row:
-            self.foreign[line] = served_values(row["foreign"])
-        if "rate" in row:
-            self.rate[line] = row["rate"]
-            if type(row["rate"]) not in {int, float} or not 0 <= row["rate"] <= 1:
-                raise ValueError("'rate' has to be a number from 0 to 1")
-        if "group" in row:
-            self.group[line] = row["group"]
-            if type(row["group"]) is not str or not _named(row["group"]):
-                raise ValueError("'group' has to be a text")
+Foreign = tuple[ServedValues, ...]
 
 
 def cases(paths: Iterable[Path], out: Path | None = None) -> dict[str, Path]:
@@ -118,17 +90,20 @@ def read(path: Path) -> ResultTable:
     try:
         text = path.read_bytes().rstrip()
     except OSError as error:
-        raise Malformed(f"{path}: cannot be read ({error.strerror}); name a case file or a folder of them.") from error
-    return _table(path, *_columns(path, text.split(b"\n") if text else []))
+        raise Malformed(
+            f"{path}: cannot be read ({error.strerror}); name a table, a case file or a folder of them."
+        ) from error
+    columns, foreign = _columns(path, text.split(b"\n") if text else [])
+    return _table(path, columns, foreign)
 
 
 def _broken(path: Path, line: int, what: str) -> Malformed:
     return Malformed(f"{path}, line {line}: {what}; correct the line and scan again.")
 
 
-def _columns(path: Path, lines: list[bytes]) -> tuple[dict[str, Column], _Optional]:
-    """Give the columns of a file, and what optional fields its lines have."""
-    optional = _Optional()
+def _columns(path: Path, lines: list[bytes]) -> tuple[dict[str, Column], dict[int, Foreign]]:
+    """Give the columns of a file, and by number of the line, from 0, the `foreign` of those that have it."""
+    foreign: dict[int, Foreign] = {}
     columns: dict[str, list[Any]] = {name: [] for name in FIELDS}
     for start in range(0, len(lines), BLOCK):
         rows = []
@@ -136,14 +111,15 @@ def _columns(path: Path, lines: list[bytes]) -> tuple[dict[str, Column], _Option
             try:
                 row = _row(line)
                 rows.append(_picked(row))
-                optional.read(number - 1, row)
+                if "foreign" in row:
+                    foreign[number - 1] = served_values(row["foreign"])
             except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise _broken(path, number, _why(line, error)) from error
         for (name, kinds), column in zip(FIELDS.items(), zip(*rows, strict=True), strict=True):
             if not _right(name, kinds, column):
                 raise _guilty(path, rows, start)
             columns[name].extend(column)
-    return dict(columns), optional
+    return dict(columns), foreign
 
 
 def _row(line: bytes) -> Any:
@@ -187,9 +163,7 @@ def _right(name: str, kinds: tuple[type, ...], column: Column) -> bool:
         return False
     if kinds == (str,):
         return all(map(_named, set(column)))
-    return name == "passed" or (
-        min(column) >= LEAST[name] and max(column) < MOST and not any(map(math.isnan, set(column)))
-    )
+    return name == "passed" or (min(column) >= LEAST[name] and max(column) < MOST)
 
 
 def _named(text: str) -> bool:
@@ -214,7 +188,7 @@ def _codes(names: Column) -> tuple[tuple[str, ...], Ints]:
     return tuple(order), np.fromiter(map(places.__getitem__, names), np.int64, len(names))
 
 
-def _table(path: Path, columns: dict[str, Column], optional: _Optional) -> ResultTable:
+def _table(path: Path, columns: dict[str, Column], foreign: dict[int, Foreign]) -> ResultTable:
     submissions, submission = _codes(columns["submission"])
     submitters, submitter = _codes(columns["submitter"])
     tasks, task = _codes(columns["task_id"])
@@ -254,13 +228,11 @@ def _table(path: Path, columns: dict[str, Column], optional: _Optional) -> Resul
         calls=counted,
         sequence=np.zeros(shape, dtype=np.int64),
         exposed=_exposed(runs[:, 0], first[chosen] if len(task) else chosen),
-        said=tuple(_said(path, columns, optional.foreign)),
-        rates=_rates(optional.rate, run, task, passed) if optional.rate else None,
-        groups=_groups(path, optional.group, columns["submitter"], submitters) if optional.group else (),
+        said=tuple(_said(path, columns, foreign)),
     )
 
 
-def _said(path: Path, columns: dict[str, Column], foreign: dict[int, tuple[ServedValues, ...]]) -> Iterator[SaidValues]:
+def _said(path: Path, columns: dict[str, Column], foreign: dict[int, Foreign]) -> Iterator[SaidValues]:
     """Give what was said, without the parameters of which a submitter never said anything."""
     choices: dict[tuple[str, str], int] = {}
     said: set[tuple[str, str, str]] = set()
@@ -277,23 +249,6 @@ def _said(path: Path, columns: dict[str, Column], foreign: dict[int, tuple[Serve
         read = dated(values, rotation)
         kept = tuple(value for value in read if (submitter, task, value.parameter) in said)
         yield SaidValues(rotation, submitter, task, kept)
-
-
-def _rates(rate: dict[int, float], run: Ints, task: Ints, passed: Bools) -> Floats:
-    """Give the share of samples that passed, of single results 0 or 1."""
-    rates = passed.astype(np.float64)
-    lines = np.fromiter(rate, np.int64, len(rate))
-    rates[run[lines], task[lines]] = list(rate.values())
-    return rates
-
-
-def _groups(path: Path, group: dict[int, str], who: Column, submitters: tuple[str, ...]) -> tuple[str, ...]:
-    """Give the group of each submitter; "" where no line names any."""
-    groups: dict[str, str] = {}
-    for line, name in group.items():
-        if groups.setdefault(who[line], name) != name:
-            raise _broken(path, line + 1, "the submitter had another 'group' before")
-    return tuple(groups.get(submitter, "") for submitter in submitters)
 
 
 def _exposed(rotation: Ints, first: Ints) -> Bools:

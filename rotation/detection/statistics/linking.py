@@ -155,12 +155,12 @@ def _fitted(
     counted = cells * weight[:, None]
     cohorts, cohort = np.unique(table.first, return_inverse=True)
     observed = cells.any(0)
-    size = np.maximum(np.bincount(cohort, observed, len(cohorts)), 1)
+    size, passed = np.maximum(np.bincount(cohort, observed, len(cohorts)), 1), table.share
     for _ in range(200):
         ability = _abilities(table, cells, difficulty, ability, steps=1)
         chance = expit(ability[:, None] - difficulty)
         mean = (np.bincount(cohort, difficulty * observed, len(cohorts)) / size)[cohort]
-        slope = ((chance - table.passed) * counted).sum(0) - (difficulty - mean) / TASK_SD**2
+        slope = ((chance - passed) * counted).sum(0) - (difficulty - mean) / TASK_SD**2
         step = slope / ((chance * (1 - chance) * counted).sum(0) + 1 / TASK_SD**2) * observed
         old, middle = difficulty, ability.mean()  # the common shift changes no fit, and converges slowly by itself
         ability, difficulty = ability - middle, difficulty + np.clip(step, -1, 1) - middle
@@ -171,10 +171,10 @@ def _fitted(
 
 def _abilities(table: ResultTable, cells: Bools, difficulty: Floats, ability: Floats, steps: int = 30) -> Floats:
     """Estimate each run's ability (P,) from its results in cells, for given difficulties."""
-    middle = ability.mean()
+    middle, passed = ability.mean(), table.share
     for _ in range(steps):
         chance = expit(ability[:, None] - difficulty)
-        slope = ((table.passed - chance) * cells).sum(1) - (ability - middle) / ABILITY_SD**2
+        slope = ((passed - chance) * cells).sum(1) - (ability - middle) / ABILITY_SD**2
         step = slope / ((chance * (1 - chance) * cells).sum(1) + 1 / ABILITY_SD**2)
         ability = ability + np.clip(step, -1, 1)
         if np.abs(step).max(initial=0) < CLOSE:
@@ -189,7 +189,7 @@ def contrast(table: ResultTable, cells: Bools, ability: Floats, difficulty: Floa
     mean = _over((spread * table.exposed).sum(1), spread.sum(1))
     lever = (table.exposed - np.nan_to_num(mean)[:, None]) * cells
     noise = np.sqrt((lever**2 * spread).sum(1))
-    return np.where(noise > 1e-9, (lever * (table.passed - chance)).sum(1) / np.maximum(noise, 1e-9), 0.0)  # noqa: PLR2004
+    return np.where(noise > 1e-9, (lever * (table.share - chance)).sum(1) / np.maximum(noise, 1e-9), 0.0)  # noqa: PLR2004
 
 
 def _trust(table: ResultTable, cells: Bools, ability: Floats, difficulty: Floats) -> Floats:

@@ -29,8 +29,6 @@ def case(path: Path, seed: int, last: int = 2) -> Path:
             "passed": (task * 7 + who * 3 + rotation + seed) % 5 > 1,
             "tool_calls": 1 + (task * who + rotation + seed) % 6,
             "max_steps": 9,
-            "errors": 0,
-            "duration_s": 2,
         }
         for rotation in range(1, last + 1)
         for who in range(6)

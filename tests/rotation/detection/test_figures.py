@@ -1,5 +1,7 @@
 """Tests of the figures behind the detection report."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -64,6 +66,26 @@ def test_a_submitter_who_knows_tasks_is_above_the_peers_band(line):
     ]
     assert above == [f"s{KNOWING}"]
     assert all((point["exposed"], point["fresh"]) == (3 * COHORT, COHORT) for point in shown["points"])
+
+
+def test_the_excess_is_what_was_passed_beyond_peers_and_chance_is_its_interval(line):
+    points = figures.expected(line, MONTHS)["points"]
+    knowing = next(point for point in points if point["submitter"] == f"s{KNOWING}")
+    assert knowing["excess"]["low"] > 0.1
+    assert np.median([point["excess"]["value"] for point in points]) == pytest.approx(0, abs=0.03)
+    covered = [point["excess"]["low"] < 0 < point["excess"]["high"] for point in points if point is not knowing]
+    assert sum(covered) >= len(covered) - 1
+    fresh = ~line.table.exposed[figures.firsts(line.table, MONTHS)[0]]
+    assert all(abs(point["excess"]["value"]) < 0.1 for point in figures.expected(line, MONTHS, fresh)["points"])
+
+
+def test_shares_of_samples_make_the_interval_narrower(line):
+    table = line.table
+    chance = expit(line.scale.unaided[:, None] - np.nan_to_num(line.scale.difficulty))
+    shares = replace(table, rates=np.where(table.passed, 0.7 * chance + 0.3, 0.7 * chance))
+    narrow, wide = (figures.expected(replace(line, table=one), MONTHS)["points"] for one in (shares, table))
+    for few, one in zip(narrow, wide, strict=True):
+        assert few["excess"]["high"] - few["excess"]["low"] < 0.7 * (one["excess"]["high"] - one["excess"]["low"])
 
 
 def test_the_first_month_has_nothing_exposed_to_compare(line):

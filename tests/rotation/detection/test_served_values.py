@@ -105,7 +105,7 @@ def test_lines_with_foreign_give_echoes_and_change_no_other_test(tmp_path):
         {"rotation": row.month, "submission": f"{row.submitter}-{row.month}", "submitter": row.submitter,
          "task_id": f"t{row.task:03}", "server": "git", "family": f"f{row.task % 4}",
          "first_active_rotation": row.task // 10 - 2, "passed": (row.task + row.month) % 3 > 0,
-         "tool_calls": 1 + row.task % 6, "max_steps": 9, "errors": 0, "duration_s": 2, "foreign": row.foreign}
+         "tool_calls": 1 + row.task % 6, "max_steps": 9, "foreign": row.foreign}
         for row in rows(world, 1)
     ]  # fmt: skip
     found = {}

@@ -299,9 +299,8 @@ def flagged(detector: Detector, table: ResultTable, rotation: int = 3) -> list[s
 
 
 def lines(table: ResultTable) -> Iterator[str]:
-    """Write a table as lines of a case file, one per task run; servers, errors and durations are invented."""
+    """Write a table as lines of a case file, one per task run; servers are invented."""
     for run, task in np.argwhere(table.taken).tolist():
-        calls = int(table.calls[run, task])
         row = {
             "rotation": int(table.rotation[run]),
             "submission": table.runs[run],
@@ -311,10 +310,8 @@ def lines(table: ResultTable) -> Iterator[str]:
             "family": table.families[table.family[task]],
             "first_active_rotation": int(table.first[task]),
             "passed": bool(table.passed[run, task]),
-            "tool_calls": calls,
+            "tool_calls": int(table.calls[run, task]),
             "max_steps": int(table.cap[task]),
-            "errors": (run + task) % 3 % 2,
-            "duration_s": round(1.7 * calls + 0.01 * (run % 97), 2),
         }
         yield json.dumps(row) + "\n"
 
