@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from quarterturn.cli.auditing import fetch, monitor, witness
+from quarterturn.cli.auditing import monitor, witness
 from quarterturn.cli.auditing.auditor import Accept, Consistency, Keys, PolicyFile, Previous, auditor, status_lines
 from quarterturn.cli.terminal.options import HOME, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
+from quarterturn.cli.terminal.secrets import open_app
 from quarterturn.errors import NotFound
 
 EvidenceFiles = Annotated[
@@ -32,20 +33,13 @@ HOW_TO_RESTORE_THE_LOG = (
 )
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    app.command("audit")(audit)
-    app.command("fetch")(fetch.fetch)
-    log = typer.Typer(help="Read and check the public log.")
-    log.command("checkpoint")(checkpoint)
-    log.command("proof")(proof)
-    log.command("fsck")(fsck)
-    log.command("change-key")(change_key)
-    monitor.register(log)
-    witness.register(log)
-    app.add_typer(log, name="log")
+verbs = typer.Typer()
+log_verbs = typer.Typer(name="log", help="Read and check the public log.")
+log_verbs.add_typer(monitor.verbs)
+log_verbs.add_typer(witness.verbs)
 
 
+@verbs.command("audit")
 def audit(
     bundle: Annotated[Path, typer.Argument(metavar="RELEASE", help="A release folder, Historical-YYYY-MM.")],
     key: Keys,
@@ -71,6 +65,7 @@ def audit(
     Output(as_json=as_json).result(report.as_json(), *status_lines(report), ok=report.ok)
 
 
+@log_verbs.command("checkpoint")
 def checkpoint(home: Home = HOME, as_json: Json = False) -> None:
     """Print the log's latest published checkpoint."""
     from quarterturn.home.paths import HomePaths
@@ -89,6 +84,7 @@ def checkpoint(home: Home = HOME, as_json: Json = False) -> None:
     Output(as_json=as_json).result({"checkpoint": text}, text.rstrip("\n"))
 
 
+@log_verbs.command("proof")
 def proof(
     index: Annotated[int, typer.Argument(help="A leaf's index, counted from 0.")],
     home: Home = HOME,
@@ -97,7 +93,6 @@ def proof(
     """Print the inclusion proof of a leaf in the latest checkpoint."""
     import base64
 
-    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.home import policies
 
     with open_app(home) as app:
@@ -112,9 +107,9 @@ def proof(
     Output(as_json=as_json).result(data | summary, f"leaf {index} of {head.size}", *path, word)
 
 
+@log_verbs.command("fsck")
 def fsck(home: Home = HOME, as_json: Json = False) -> None:
     """Rebuild the log's root from its tiles and from its rows, and compare both with what was signed."""
-    from quarterturn.cli.terminal.secrets import open_app
     from vault.errors import Unavailable, VaultError
 
     with open_app(home) as app:
@@ -131,10 +126,9 @@ def fsck(home: Home = HOME, as_json: Json = False) -> None:
     Output(as_json=as_json).result(data, *lines, ok=not problems)
 
 
+@log_verbs.command("change-key")
 def change_key(who: Who, home: Home = HOME, as_json: Json = False) -> None:
     """Change the log's key; both keys sign the change. Stop the service first; after an interruption, run it again."""
-    from quarterturn.cli.terminal.secrets import open_app
-
     with open_app(home) as app:
         app.log_key_change.change(who)
     with open_app(home) as app:  # with the new key

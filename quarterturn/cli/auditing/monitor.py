@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from vault.errors import Disagreement
 
 
-def register(log: typer.Typer) -> None:
-    """Add the verb to the group."""
-    log.command("monitor")(monitor)
+verbs = typer.Typer()
 
 
+@verbs.command("monitor")
 def monitor(
     source: Annotated[str, typer.Argument(help="The log's folder, or the address below which it is served.")],
     key: Annotated[

@@ -15,12 +15,10 @@ if TYPE_CHECKING:
     from vault.ledger.signatures.note import Verifier
 
 
-def register(log: typer.Typer) -> None:
-    """Add the verbs."""
-    log.command("witness")(witness)
-    log.command("witness-key")(witness_key)
+verbs = typer.Typer()
 
 
+@verbs.command("witness")
 def witness(
     key: Annotated[
         list[Path], typer.Option("--key", metavar="FILE", help="A file with a key of the witness; may repeat.")
@@ -57,6 +55,7 @@ def witness(
         serve(local, host, port, ready=lambda url: out.say(f"witnessing at {url}"))
 
 
+@verbs.command("witness-key")
 def witness_key(
     name: Annotated[str, typer.Argument(help="The witness's name: a schema-less URL that you own.")],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where the private key is written, mode 600.")],

@@ -16,15 +16,10 @@ if TYPE_CHECKING:
 Agent = Annotated[str, typer.Argument(help="The agent: `mine` of the image ada/mine:1.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    display_name = typer.Typer(help="Names that a service's leaderboards show for your agents.")
-    display_name.command("set")(choose)
-    display_name.command("remove")(give_up)
-    display_name.command("list")(list_agents)
-    app.add_typer(display_name, name="display-name")
+verbs = typer.Typer(name="display-name", help="Names that a service's leaderboards show for your agents.")
 
 
+@verbs.command("set")
 def choose(
     agent: Agent,
     name: Annotated[str, typer.Argument(help="The name: 2 to 40 ASCII letters and digits, a letter first.")],
@@ -38,6 +33,7 @@ def choose(
     Output(as_json=as_json).result(named.model_dump(), _line(named))
 
 
+@verbs.command("remove")
 def give_up(agent: Agent, to: To, token_file: TokenFile = None, as_json: Json = False) -> None:
     """Show an agent of yours without a name again; the name stays reserved for you."""
     with service_client(to, token_file) as client:
@@ -45,6 +41,7 @@ def give_up(agent: Agent, to: To, token_file: TokenFile = None, as_json: Json = 
     Output(as_json=as_json).result(named.model_dump(), _line(named))
 
 
+@verbs.command("list")
 def list_agents(to: To, token_file: TokenFile = None, as_json: Json = False) -> None:
     """List the agents that you have submitted, with their names."""
     with service_client(to, token_file) as client:

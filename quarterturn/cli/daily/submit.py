@@ -12,6 +12,7 @@ import typer
 from quarterturn.choices import TaskSet
 from quarterturn.cli.terminal.options import Json
 from quarterturn.cli.terminal.output import Output
+from quarterturn.cli.terminal.secrets import api_token
 from quarterturn.errors import Malformed
 
 MOST = 200
@@ -28,12 +29,10 @@ TokenFile = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    app.command("submit")(submit)
-    app.command("submissions")(submissions)
+verbs = typer.Typer()
 
 
+@verbs.command("submit")
 def submit(
     image: Annotated[str, typer.Argument(help="A container image that the service can pull.")],
     to: To,
@@ -54,6 +53,7 @@ def submit(
     out.result(data, line, ok=not wait or submission.state == "done")
 
 
+@verbs.command("submissions")
 def submissions(
     to: To,
     limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many to show.")] = 20,
@@ -77,7 +77,6 @@ def service_client(to: str, token_file: Path | None) -> Iterator[Client]:
     Raises:
         Malformed: the address or the token cannot be one.
     """
-    from quarterturn.cli.terminal.secrets import api_token
     from quarterturn.client import Client, require_address
 
     try:
