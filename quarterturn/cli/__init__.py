@@ -19,8 +19,8 @@ from typing import Annotated, Any
 import typer
 
 from quarterturn import foreign_packages
-from quarterturn.cli.auditing import access, audit, fetch, plumb
-from quarterturn.cli.daily import approval, display_name, grammar, leaderboard, month, server, submit, task, watch
+from quarterturn.cli.auditing import access, audit, fetch, log, plumb
+from quarterturn.cli.daily import approval, grammar, leaderboard, month, server, submit, task, watch
 from quarterturn.cli.daily import run as run_verb
 from quarterturn.cli.setup import backup, benchmark_set, home, keys, model, service, token
 from quarterturn.cli.terminal.exits import BUG, EXITS, INTERRUPTED, OK, exit_code
@@ -55,7 +55,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 GROUPS = {
-    "Submitting": (submit.verbs, MEASURE.verbs, RATINGS.verbs, display_name.verbs),
+    "Submitting": (submit.verbs, MEASURE.verbs, RATINGS.verbs, submit.name_verbs),
     "Daily work": (
         *(run_verb.verbs, leaderboard.verbs, month.turn_verbs, month.release_verbs, task.verbs, approval.verbs),
         *(grammar.grammar_verbs, grammar.predicate_verbs, watch.verbs),
@@ -64,7 +64,7 @@ GROUPS = {
         *(home.verbs, service.verbs, JUDGE.verbs, backup.verbs),
         *(benchmark_set.verbs, keys.verbs, server.verbs, token.verbs, model.verbs),
     ),
-    "Audit": (audit.verbs, fetch.verbs, EXPORT.verbs, audit.log_verbs, access.verbs),
+    "Audit": (audit.verbs, fetch.verbs, EXPORT.verbs, log.verbs, access.verbs),
     "Plumbing": (plumb.verbs,),
 }
 for title, parts in GROUPS.items():
