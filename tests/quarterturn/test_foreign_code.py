@@ -26,7 +26,6 @@ STARTERS = {
     "vault/core_dumps.py": "libc alone",
     "vault/keys/locks/command.py": "a key lock's command",
     "vault/keys/locks/pkcs11_process.py": "a token's PKCS#11 module",
-    "vault/ledger/audit/single_file.py": "ruff, when a developer writes docs/audit.py",
     "verifiers/predicates/own_predicates.py": "an added server's `predicates.py`",
     "verifiers/states/sqlite/reader.py": "takes the loading of extensions away",
     "extras/attacks/": "attacks of ours",
