@@ -17,6 +17,7 @@ from typing import TypeVar
 
 import pytest
 
+from launcher import engine
 from quarterturn.launcher import machine
 from quarterturn.launcher.steps import answer
 from sandbox.errors import Unavailable
@@ -56,7 +57,7 @@ def _own_network() -> bool:
 
 def _engine() -> bool:
     try:
-        return machine.engine_answers() and not absent()
+        return engine.answers() and not absent()
     except Unavailable:
         return False
 

@@ -41,7 +41,7 @@ STARTERS = {
     "quarterturn/extras.py": "extras of ours, which are named here and lie where ours do",
     "quarterturn/cli/terminal/secrets.py": "libc alone",
     "quarterturn/findings/case_file_scan.py": "processes of ours, for numbers",
-    "quarterturn/launcher/": "uv, npm, docker and the product itself",
+    "quarterturn/launcher/": "uv, npm and pip",
     "extras/measures/quarterturn_measures/process.py": "the process that measures, ours",
     "quarterturn/migrations/": "migrations of ours",
     "quarterturn/pages/templates.py": "templates of ours",
