@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from launcher.verbs import QUICK
 from quarterturn import migrations
-from quarterturn.launcher.verbs import QUICK
 from sandbox.isolation import machine_lock
 from tests import accounting, changed, limits, needs, places, sizes
 from tests.postgres import Server

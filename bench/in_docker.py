@@ -12,6 +12,7 @@ from pathlib import Path
 from playing import AGENTS, Pair, play
 from report import Found, Missing
 
+from launcher import engine
 from quarterturn.launcher import images, machine
 from quarterturn.launcher.steps import Stop
 from sandbox.boxes.docker.box import AGENT_IMAGE, WORLD_IMAGE, DockerBox
@@ -30,7 +31,7 @@ def bench(rounds: int = 0) -> Found:
 
 def box() -> DockerBox:
     """Give the box, after building its missing images."""
-    if machine.find("docker") is None or not machine.engine_answers():
+    if machine.find("docker") is None or not engine.answers():
         raise Missing("no Docker engine answers; start one, and check that `docker info` works")
     try:
         images.build(os.environ)

@@ -25,7 +25,7 @@ the first failure ends the argument. A doubt does not: it is what an honest oper
 reason for, and you accept it by its number (--accept). docs/reference/ledger-formats.md describes
 the formats.
 
-Made by vault/ledger/audit/single_file.py from the functions of the command `quarterturn audit`:
+Made by freezing/single_file.py from the functions of the command `quarterturn audit`:
 first the steps, then what they rest on. The types of what functions take and give stand there.
 """
 

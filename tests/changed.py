@@ -25,7 +25,8 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("vault", "verifiers", "grammars", "sandbox", "rotation", "quarterturn", "examples", "freezing", "tests")
+ROOMS = ("vault", "verifiers", "grammars", "sandbox", "rotation", "quarterturn")
+ROOMS += ("launcher", "examples", "freezing", "tests")
 EXTRA = re.compile(r"extras/\w+/(?=quarterturn_)")
 """The folder in which the package of an extra lies."""
 EVERYTHING = re.compile(r"pyproject\.toml|requirements/.*|\.python-version")

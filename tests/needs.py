@@ -17,6 +17,7 @@ from typing import TypeVar
 
 import pytest
 
+from launcher import engine
 from quarterturn.launcher import machine
 from quarterturn.launcher.steps import answer
 from sandbox.errors import Unavailable
@@ -58,7 +59,7 @@ def _own_network() -> bool:
 
 def _engine() -> bool:
     try:
-        return machine.engine_answers() and all(exists(image.tag(base_name())) for image in IMAGES)
+        return engine.answers() and all(exists(image.tag(base_name())) for image in IMAGES)
     except Unavailable:
         return False
 

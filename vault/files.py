@@ -32,12 +32,12 @@ def write_atomically(path: Path, data: bytes, scratch: Path) -> None:
     except OSError:  # such as a folder of that name
         scratch.unlink()
         raise
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
-def sync_folder(folder: Path) -> None:
-    """Force the names in a folder to the disk (fsync)."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def sync(path: Path) -> None:
+    """Force the bytes of a file, or the names in a folder, to the disk (fsync)."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:
@@ -50,7 +50,7 @@ def make_folder(folder: Path) -> None:
         make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
         try:
-            sync_folder(folder.parent)
+            sync(folder.parent)
         except OSError:
             with suppress(OSError):
                 folder.rmdir()

@@ -17,7 +17,6 @@ key of the ring, which the manifest names: no backup is made while that key is b
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,7 +32,7 @@ from quarterturn.home.paths import HomePaths
 from quarterturn.servers.home_servers import kept_files
 from vault.canonical import canonical
 from vault.errors import reason_and_step
-from vault.files import list_files, make_folder, sync_folder
+from vault.files import list_files, make_folder, sync
 from vault.keys import private_files, ring_file
 from vault.keys.unlocking import protected
 from vault.ledger.audit.command import read_keys
@@ -131,7 +130,7 @@ def whole(destination: Path, what: str) -> Iterator[Path]:
             _settle(folder)
             folder.rename(destination)
             try:
-                sync_folder(destination.parent)
+                sync(destination.parent)
             except OSError:
                 destination.rename(folder)
                 raise
@@ -142,19 +141,7 @@ def whole(destination: Path, what: str) -> Iterator[Path]:
 
 def _settle(folder: Path) -> None:
     for path in [*folder.rglob("*"), folder]:
-        if path.is_dir():
-            sync_folder(path)
-        else:
-            sync(path)
-
-
-def sync(path: Path) -> None:
-    """Make a file's bytes durable."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync(path)
 
 
 def digest(path: Path) -> str:

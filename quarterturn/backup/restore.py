@@ -20,13 +20,13 @@ from typing import Any
 
 from quarterturn import settings
 from quarterturn.backup import rows
-from quarterturn.backup.backup import FORMAT, MANIFEST, ROWS, digest, head_of, sync, whole
+from quarterturn.backup.backup import FORMAT, MANIFEST, ROWS, digest, head_of, whole
 from quarterturn.errors import Malformed, NotFound, Refused, Unavailable
 from quarterturn.home.paths import SQLITE, HomePaths
 from vault.database import open_engine
 from vault.errors import Broken, reason_and_step
 from vault.errors import Malformed as NotUnderstood
-from vault.files import make_folder, sync_folder
+from vault.files import make_folder, sync
 from vault.ledger.audit.command import read_keys
 
 
@@ -229,7 +229,7 @@ def _move(source: Path, place: Path) -> None:
         beside.chmod(0o600)
         sync(beside)
         beside.rename(place)
-        sync_folder(place.parent)
+        sync(place.parent)
     except OSError as error:
         for path in (beside, place):
             path.unlink(missing_ok=True)

@@ -19,8 +19,8 @@ from typing import Annotated, Any
 import typer
 
 from quarterturn import foreign_packages
-from quarterturn.cli.auditing import access, audit, plumb
-from quarterturn.cli.daily import approval, display_name, grammar, leaderboard, month, server, submit, task, watch
+from quarterturn.cli.auditing import access, audit, fetch, log, plumb
+from quarterturn.cli.daily import approval, grammar, leaderboard, month, server, submit, task, watch
 from quarterturn.cli.daily import run as run_verb
 from quarterturn.cli.setup import backup, benchmark_set, home, keys, model, service, token
 from quarterturn.cli.terminal.exits import BUG, EXITS, INTERRUPTED, OK, exit_code
@@ -55,21 +55,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 GROUPS = {
-    "Submitting": (submit, display_name, MEASURE, RATINGS),
-    "Daily work": (month, run_verb, task, approval, grammar, leaderboard, watch),
-    "Set-up": (home, benchmark_set, keys, server, service, token, model, JUDGE, backup),
-    "Audit": (audit, access, EXPORT),
-    "Plumbing": (plumb,),
+    "Submitting": (submit.verbs, MEASURE.verbs, RATINGS.verbs, submit.name_verbs),
+    "Daily work": (
+        *(run_verb.verbs, leaderboard.verbs, month.turn_verbs, month.release_verbs, task.verbs, approval.verbs),
+        *(grammar.grammar_verbs, grammar.predicate_verbs, watch.verbs),
+    ),
+    "Set-up": (
+        *(home.verbs, service.verbs, JUDGE.verbs, backup.verbs),
+        *(benchmark_set.verbs, keys.verbs, server.verbs, token.verbs, model.verbs),
+    ),
+    "Audit": (audit.verbs, fetch.verbs, EXPORT.verbs, log.verbs, access.verbs),
+    "Plumbing": (plumb.verbs,),
 }
-for title, modules in GROUPS.items():
-    for module in modules:
-        section = typer.Typer()
-        module.register(section)
-        verbs: list[Any] = [*section.registered_commands, *section.registered_groups]
-        for verb in verbs:
-            verb.rich_help_panel = title
-        app.registered_commands += section.registered_commands
-        app.registered_groups += section.registered_groups
+for title, parts in GROUPS.items():
+    for part in parts:
+        app.add_typer(part, rich_help_panel=title)
 
 
 @app.callback()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from quarterturn.errors import Malformed, NotFound, Refused
-from quarterturn.findings.finding_list import FEWEST, described
+from quarterturn.findings.finding_list import MIN_SUBMITTERS, described
 from quarterturn.pages import detection_report as page
 from rotation.calendar import Month
 from rotation.detection.sealed_results import SealedResults
@@ -97,7 +97,7 @@ def composed(  # noqa: PLR0917 - all of one document
         "month": months[-1],
         "months": list(months),
         "made": f"{made:%Y-%m-%d %H:%M} UTC",
-        "fewest": FEWEST,
+        "fewest": MIN_SUBMITTERS,
         "untested": untested,
         "report": report,
         "findings": sorted(

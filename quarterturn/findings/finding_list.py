@@ -9,7 +9,7 @@ from typing import Any
 from rotation.calendar import Month
 from rotation.findings.store import Finding, Findings, ScanRecord
 
-FEWEST = 5  # submitters present below which there is no verdict about leaks
+MIN_SUBMITTERS = 5  # submitters present below which there is no verdict about leaks
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,5 +47,6 @@ def described(finding: Finding) -> dict[str, Any]:
 
 
 def _described(scan: ScanRecord) -> dict[str, Any]:
+    few = scan.submitters < MIN_SUBMITTERS
     plain = {name: getattr(scan, name) for name in ("runs", "submitters", "failed", "smallest")}
-    return plain | {"month": str(scan.month), "at": scan.at.isoformat(), "too_few_peers": scan.submitters < FEWEST}
+    return plain | {"month": str(scan.month), "at": scan.at.isoformat(), "too_few_peers": few}

@@ -13,7 +13,6 @@ public/            what a web server may serve: log/, log.vkey, releases/, month
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,81 +27,27 @@ SET_FILE = "set.toml"
 SQLITE = "sqlite:///"
 
 
-@dataclass(frozen=True, slots=True)
 class HomePaths:
     """The paths of a home's files and folders."""
 
-    home: Path
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.settings, self.set_file = home / settings.FILE, home / SET_FILE
+        self.servers = home / "servers"  # those that the home has added
+        self.claim_judge_check = home / "claim-judge.json"
+        self.head = home / "head" / "signed"
 
-    @property
-    def settings(self) -> Path:
-        """The settings' file."""
-        return self.home / settings.FILE
+        keys = home / "keys"
+        self.ring = keys / "ring.json"
+        self.log_key = keys / "log.key"
+        self.next_log_key = keys / "log.next.key"  # while the log's key is being changed
+        self.month_key, self.endpoint_key = keys / "month.key", keys / "endpoint.key"
+        self.model_keys = keys / "models"  # one a language model and kind of run
 
-    @property
-    def servers(self) -> Path:
-        """The servers that the home has added."""
-        return self.home / "servers"
-
-    @property
-    def set_file(self) -> Path:
-        """The home's copy of its set file."""
-        return self.home / SET_FILE
-
-    @property
-    def ring(self) -> Path:
-        """The key ring's file."""
-        return self.home / "keys" / "ring.json"
-
-    @property
-    def log_key(self) -> Path:
-        """The sealed signing key of the log."""
-        return self.home / "keys" / "log.key"
-
-    @property
-    def next_log_key(self) -> Path:
-        """The log's next signing key, while the key is being changed."""
-        return self.home / "keys" / "log.next.key"
-
-    @property
-    def month_key(self) -> Path:
-        """The sealed key that signs the result of each turn."""
-        return self.home / "keys" / "month.key"
-
-    @property
-    def endpoint_key(self) -> Path:
-        """The sealed key that signs requests to hosted endpoints."""
-        return self.home / "keys" / "endpoint.key"
-
-    @property
-    def model_keys(self) -> Path:
-        """The sealed keys of language models, one a model and kind of run."""
-        return self.home / "keys" / "models"
-
-    @property
-    def claim_judge_check(self) -> Path:
-        """What was last measured of the claim judge."""
-        return self.home / "claim-judge.json"
-
-    @property
-    def head(self) -> Path:
-        """The last head that was signed."""
-        return self.home / "head" / "signed"
-
-    @property
-    def public(self) -> Path:
-        """The folder that may be served to anybody."""
-        return self.home / "public"
-
-    @property
-    def log(self) -> Path:
-        """The public log."""
-        return self.public / "log"
-
-    @property
-    def log_vkey(self) -> Path:
-        """The log's public key; where it had others before, those stand on lines above it."""
-        return self.public / "log.vkey"
+        self.public = home / "public"
+        self.log, self.releases, self.view = self.public / "log", self.public / "releases", self.public / "view"
+        self.log_vkey = self.public / "log.vkey"  # where the log had other keys before, those stand on lines above
+        self.endpoint_pem = self.public / "endpoint.pem"
 
     @property
     def log_keys(self) -> list[Verifier]:
@@ -111,21 +56,6 @@ class HomePaths:
         from vault.ledger.signatures.note import Verifier  # noqa: PLC0415 - likewise
 
         return [Verifier.parse(key) for key in read_keys(self.log_vkey)]
-
-    @property
-    def endpoint_pem(self) -> Path:
-        """The public key of `endpoint_key`."""
-        return self.public / "endpoint.pem"
-
-    @property
-    def releases(self) -> Path:
-        """The published months."""
-        return self.public / "releases"
-
-    @property
-    def view(self) -> Path:
-        """The public view, as files (`quarterturn.public_view`)."""
-        return self.public / "view"
 
     def require(self) -> None:
         """Refuse a folder that is no home.

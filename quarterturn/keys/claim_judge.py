@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from rotation.month.judge import JudgeDigests
 from sandbox.claim_judge import anchors, prompt
 from sandbox.claim_judge.anchors import Anchor
 from sandbox.claim_judge.claim_judge import ClaimJudge, ClaimJudgeSpec
-from sandbox.model_gateway.spec import UpstreamSpec
 from vault.files import write_atomically
 from verifiers.answer.claims import MAX_CLAIMS
 
@@ -53,14 +53,7 @@ class ClaimJudges:
         if not self.named:
             raise NotFound("the settings name no claim judge: add a table [claim_judge] to them")
         settings, upstream = self._settings, self._models().upstream(self._settings.upstream)
-        own = UpstreamSpec(
-            name=upstream.name,
-            wire=upstream.wire,
-            url=upstream.url,
-            models=(settings.model,),
-            tokens=settings.tokens,
-            requests=MAX_CLAIMS,
-        )
+        own = replace(upstream, models=(settings.model,), tokens=settings.tokens, requests=MAX_CLAIMS)
         return ClaimJudgeSpec(own, settings.answer_tokens)
 
     def anchors(self) -> list[Anchor]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from quarterturn.home.paths import HomePaths
-from vault.files import sync_folder, write_atomically
+from vault.files import sync, write_atomically
 from vault.keys import private_files, signing
 from vault.keys.ring import KeyRing
 from vault.ledger.signatures.note import Signer, open_note
@@ -84,7 +84,7 @@ class LogKeyChange:
         folder = self._places.log_key.parent
         with private_files.exclusive_lock(folder, "log's key"):  # a rotation of the ring's key replaces these files too
             self._places.next_log_key.rename(self._places.log_key)  # 4
-            sync_folder(folder)
+            sync(folder)
 
     STEPS = (_make, _state, _show, _take)
 

@@ -1,5 +1,5 @@
-"""Launcher behind `./run`, which works before anything is installed: standard library only, Python 3.11 or newer.
+"""Installer behind `./run` and behind added servers; it works before anything is installed.
 
-It makes `.venv` from hashed locks, and prints each step in one line on standard error. Nothing here may import from
-another package of ours, nor a package that it is there to install.
+It makes `.venv` from hashed locks, and prints each step in one line on standard error. Standard library only, Python
+3.11 or newer: nothing here may import from another package of ours, nor a package that it is there to install.
 """

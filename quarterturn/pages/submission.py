@@ -312,18 +312,7 @@ def _tasks(trace: Item) -> Grid:
         Column("max_steps", "Allowed"),
         Column("attempts", "Attempts"),
     )
-    rows = [
-        {
-            "task": run["task_id"],
-            "passed": run["passed"],
-            "verdict": run["verdict"],
-            "code": run["code"],
-            "calls": len(run["transcript"]["calls"]),
-            "max_steps": run["max_steps"],
-            "attempts": run["attempts"],
-        }
-        for run in _runs(trace)
-    ]
+    rows = [{**run, "task": run["task_id"], "calls": len(run["transcript"]["calls"])} for run in _runs(trace)]
     return Grid("tasks", "Public tasks of the run", columns, rows)
 
 
@@ -337,14 +326,7 @@ def _calls(trace: Item) -> Grid:
         Column("result", "Result", briefly),
     )
     rows = [
-        {
-            "task": run["task_id"],
-            "call": number,
-            "tool": call["tool"],
-            "arguments": json.dumps(call["arguments"], ensure_ascii=False),
-            "error": call["error"],
-            "result": call["result"],
-        }
+        {**call, "task": run["task_id"], "call": number, "arguments": json.dumps(call["arguments"], ensure_ascii=False)}
         for run in _runs(trace)
         for number, call in enumerate(run["transcript"]["calls"], 1)
     ]

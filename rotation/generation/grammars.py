@@ -23,12 +23,6 @@ def shipped_grammar(server: str) -> Grammar:
     return read(server)
 
 
-@cache
-def shipped_grammars() -> Mapping[str, Grammar]:
-    """Load every shipped grammar."""
-    return {name: shipped_grammar(name) for name in library()}
-
-
 def shipped_among(servers: Iterable[str]) -> Mapping[str, Grammar]:
     """Load the shipped grammars of those servers that have one."""
     return {server: shipped_grammar(server) for server in servers if server in library()}

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn.launcher import announcement, machine
+from launcher import announcement
+from quarterturn.launcher import machine
 from quarterturn.launcher.stamps import Stamps
 
 APT = """

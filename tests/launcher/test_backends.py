@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn.launcher import backends, machine
+from launcher import backends
+from quarterturn.launcher import machine
 from quarterturn.launcher.stamps import Stamps
 
 ROOT = Path(__file__).parents[2]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn.launcher import control_group
-from quarterturn.launcher.control_group import group_of
+from launcher import control_group
+from launcher.control_group import group_of
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import tarfile
 
 import pytest
 
-from quarterturn.launcher.github_openapi import MEMBER, extract
+from launcher.github_openapi import MEMBER, extract
 from quarterturn.launcher.steps import Stop
 
 

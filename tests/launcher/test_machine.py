@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn.launcher import control_group, machine
+from launcher import control_group, engine
+from quarterturn.launcher import machine
 from quarterturn.launcher.steps import Stop
 
 from ..patience import PATIENCE, until
@@ -31,7 +32,7 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.setattr(machine, "SBIN", ())
-    monkeypatch.setattr(machine, "PID_FILE", tmp_path / "docker.pid")
+    monkeypatch.setattr(engine, "PID_FILE", tmp_path / "docker.pid")
     monkeypatch.setattr(machine, "refresh", lambda: None)
     monkeypatch.delenv("DOCKER_HOST", raising=False)
     for program in machine.FOR_THE_TESTS:
@@ -104,12 +105,12 @@ def test_installed_packages_are_not_requested(bare: Path) -> None:
 def test_an_engine_that_answers_is_left_alone(bare: Path) -> None:
     put(bare, "docker", "echo 20.10")
     put(bare, "dockerd", "exit 99")
-    with machine.engine():
-        assert machine.engine_answers()
+    with engine.provide():
+        assert engine.answers()
 
 
 def test_an_engine_that_we_start_is_stopped_by_its_process_id(engine_of_sorts: Path) -> None:
-    with machine.engine():
+    with engine.provide():
         daemon = int(engine_of_sorts.read_text())
         os.kill(daemon, 0)
     with pytest.raises(ProcessLookupError):
@@ -118,7 +119,7 @@ def test_an_engine_that_we_start_is_stopped_by_its_process_id(engine_of_sorts: P
 
 def test_it_is_stopped_also_when_the_tests_are_interrupted(engine_of_sorts: Path) -> None:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background has it ignored
-    with pytest.raises(KeyboardInterrupt), machine.engine():
+    with pytest.raises(KeyboardInterrupt), engine.provide():
         signal.raise_signal(signal.SIGINT)
     signal.signal(signal.SIGINT, before)
     with pytest.raises(ProcessLookupError):
@@ -127,7 +128,7 @@ def test_it_is_stopped_also_when_the_tests_are_interrupted(engine_of_sorts: Path
 
 def test_an_engine_that_does_not_come_up_is_told_in_its_own_words(engine_of_sorts: Path, bare: Path) -> None:
     put(bare, "dockerd", "echo failed to mount overlay; exit 1")
-    with pytest.raises(Stop, match=r"did not come up .*\nfailed to mount"), machine.engine():
+    with pytest.raises(Stop, match=r"did not come up .*\nfailed to mount"), engine.provide():
         pytest.fail("there is no engine")
 
 
@@ -137,7 +138,7 @@ def test_an_engine_that_is_closing_is_waited_for(
     earlier = bare.parent / "dockerd"  # the kernel takes a process' name from its program's
     shutil.copy2("/bin/sleep", earlier)
     with subprocess.Popen([earlier, "600"]) as closing:
-        machine.PID_FILE.write_text(str(closing.pid))
+        engine.PID_FILE.write_text(str(closing.pid))
         ended: list[bool] = []
 
         def close() -> None:
@@ -145,20 +146,20 @@ def test_an_engine_that_is_closing_is_waited_for(
             ended.append(engine_of_sorts.exists())
             closing.terminate()
             closing.wait()
-            machine.PID_FILE.unlink()
+            engine.PID_FILE.unlink()
 
         with ThreadPoolExecutor(1) as pool:
             closed = pool.submit(close)
-            with machine.engine():
-                assert machine.engine_answers()
+            with engine.provide():
+                assert engine.answers()
             closed.result(PATIENCE)
         assert ended == [False], "the next engine started while the earlier one lived"
 
 
 def test_a_process_id_that_no_engine_has_is_removed(engine_of_sorts: Path) -> None:
-    machine.PID_FILE.write_text(str(os.getpid()))
-    with machine.engine():
-        assert not machine.PID_FILE.exists()
+    engine.PID_FILE.write_text(str(os.getpid()))
+    with engine.provide():
+        assert not engine.PID_FILE.exists()
 
 
 def test_containers_run_below_the_launchers_own_control_group(
@@ -167,14 +168,14 @@ def test_containers_run_below_the_launchers_own_control_group(
     (tmp_path / "cgroup").write_text("4:memory:/m\n2:cpuacct,cpu:/limited/here\n0::/\n")
     monkeypatch.setattr(control_group, "MEMBERSHIP", tmp_path / "cgroup")
     monkeypatch.setattr(control_group, "MOUNTED", tmp_path)
-    with machine.engine():
+    with engine.provide():
         assert Path(f"{engine_of_sorts}.options").read_text() == "--cgroup-parent /limited/here\n"
 
 
 def test_an_ordinary_user_is_told_to_start_one(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(bare, "docker", "exit 1")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(Stop, match="no Docker engine answers: start one"), machine.engine():
+    with pytest.raises(Stop, match="no Docker engine answers: start one"), engine.provide():
         pytest.fail("there is no engine")
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn.launcher import images, machine, verbs
+from launcher import engine, verbs
+from quarterturn.launcher import images, machine
 from quarterturn.launcher.installer import Installer
 from quarterturn.launcher.steps import Stop
 
@@ -53,7 +54,7 @@ def lacking_everything(monkeypatch: pytest.MonkeyPatch) -> None:
         raise Stop(message)
 
     monkeypatch.setattr(machine, "need_all", stop)
-    monkeypatch.setattr(machine, "engine_answers", lambda: False)
+    monkeypatch.setattr(engine, "answers", lambda: False)
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
 
 
@@ -73,7 +74,7 @@ def test_the_small_size_installs_what_the_demo_needs_and_starts_no_engine(
 ) -> None:
     needed: list[object] = []
     monkeypatch.setattr(machine, "need_all", lambda programs, _: needed.append(programs))
-    monkeypatch.setattr(machine, "engine", lambda: pytest.fail("an engine is started"))
+    monkeypatch.setattr(engine, "provide", lambda: pytest.fail("an engine is started"))
     monkeypatch.setattr(images, "build", lambda *_: pytest.fail("images are built"))
     assert verbs.test(["-x"]) == 6
     assert needed == [machine.FOR_THE_DEMO]
@@ -96,7 +97,7 @@ def test_images_are_built_before_the_tests_that_need_them(
     checkout: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], environ: dict[str, str]
 ) -> None:
     monkeypatch.setattr(machine, "need_all", lambda *_: None)
-    monkeypatch.setattr(machine, "engine_answers", lambda: True)
+    monkeypatch.setattr(engine, "answers", lambda: True)
     monkeypatch.setattr(Installer, "environment", lambda *_: None)
     monkeypatch.setattr(
         images, "build", lambda *_: (checkout / "built").write_text(str((checkout / "called").exists()))

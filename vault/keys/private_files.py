@@ -23,7 +23,7 @@ from pathlib import Path
 
 from vault.errors import Locked, Malformed, Refused, reason_and_step
 from vault.file_lock import locked
-from vault.files import sync_folder
+from vault.files import sync
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 MAX_SIZE = 64 * 1024
@@ -62,7 +62,7 @@ def replace(path: Path, data: bytes, what: str) -> None:
         with _kept(path) as old, _written(path, data) as new:
             new.rename(path)
             try:
-                sync_folder(path.parent)
+                sync(path.parent)
             except OSError:
                 _take_back(path, old)
                 raise
@@ -142,7 +142,7 @@ def _create(path: Path, data: bytes) -> None:
     with _written(path, data) as new:
         os.link(new, path)  # unlike a rename, a link never replaces what somebody else made meanwhile
         try:
-            sync_folder(path.parent)
+            sync(path.parent)
         except OSError:
             _take_back(path, None)
             raise
@@ -176,7 +176,7 @@ def _kept(path: Path) -> Iterator[Path | None]:
     with _held(path, lambda place: _link(path, place)) as beside:
         yield beside
     with suppress(OSError):
-        sync_folder(path.parent)
+        sync(path.parent)
 
 
 def _link(path: Path, place: Path) -> None:

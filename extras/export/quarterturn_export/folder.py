@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from quarterturn.errors import Refused, Unavailable
-from vault.files import make_folder, sync_folder
+from vault.files import make_folder, sync
 
 PROGRAM = 0o755
 PLAIN = 0o644
@@ -54,4 +54,4 @@ def write(folder: Path, files: Mapping[str, bytes]) -> None:
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
-    sync_folder(place.parent)
+    sync(place.parent)

@@ -9,6 +9,7 @@ import typer
 
 from quarterturn.cli.terminal.options import HOME, Home, Json
 from quarterturn.cli.terminal.output import Output
+from quarterturn.cli.terminal.secrets import open_app
 from quarterturn.errors import Malformed
 
 if TYPE_CHECKING:
@@ -16,13 +17,10 @@ if TYPE_CHECKING:
     from vault.store.tasks import AccessEntry
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    access = typer.Typer(help="Who opened what, when and why.")
-    access.command("log")(access_log)
-    app.add_typer(access, name="access")
+verbs = typer.Typer(name="access", help="Who opened what, when and why.")
 
 
+@verbs.command("log")
 def access_log(
     verify: Annotated[
         bool, typer.Option("--verify", help="Check the hash chain, and the heads that the public log commits to.")
@@ -37,8 +35,6 @@ def access_log(
     as_json: Json = False,
 ) -> None:
     """List every opening of a task or of sealed evidence, and the acts that two maintainers signed for."""
-    from quarterturn.cli.terminal.secrets import open_app
-
     moment = _moment(since) if since is not None else None
     if verify and (task, who, since, limit) != (None, None, None, None):
         raise Malformed("--verify checks the whole log: leave --task, --who, --since and --limit out")

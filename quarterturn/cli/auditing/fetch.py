@@ -17,7 +17,10 @@ from quarterturn.errors import Malformed
 if TYPE_CHECKING:
     from quarterturn.client import ReleaseArchive, ReleaseClient
 
+verbs = typer.Typer()
 
+
+@verbs.command("fetch")
 def fetch(
     url: Annotated[str, typer.Argument(metavar="URL", help="The address of the service, https://NAME.")],
     releases: Annotated[

@@ -41,17 +41,7 @@ Lines = Annotated[bool, typer.Option("--lines", help="One document a line in, on
 Folder = Annotated[Path | None, typer.Argument(help='Its place; with --lines each line has "dir" and "keys".')]
 Keys = Annotated[list[str] | None, typer.Option("--key", help="A verifier key of the log; may repeat.")]
 
-
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    plumb = typer.Typer(help=ABOUT)
-    for name, about in VERBS.items():
-        plumb.command(name, help=about)(_command(name))
-    for name, about in FOLDERS.items():
-        plumb.command(name, help=about)(_of_folder(name))
-    plumb.command("world")(world)
-    plumb.command("jcs", help="Any JSON text in, its canonical bytes (RFC 8785) out.")(jcs)
-    app.add_typer(plumb, name="plumb")
+verbs = typer.Typer(name="plumb", help=ABOUT)
 
 
 def jcs(lines: Lines = False) -> None:
@@ -129,3 +119,11 @@ def _say(answer: Answer) -> None:
     print(json.dumps(data, sort_keys=True))
     if not ok:
         raise typer.Exit(1)
+
+
+for name, about in VERBS.items():
+    verbs.command(name, help=about)(_command(name))
+for name, about in FOLDERS.items():
+    verbs.command(name, help=about)(_of_folder(name))
+verbs.command("world")(world)
+verbs.command("jcs", help="Any JSON text in, its canonical bytes (RFC 8785) out.")(jcs)

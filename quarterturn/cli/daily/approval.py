@@ -9,6 +9,7 @@ import typer
 
 from quarterturn.cli.terminal.options import HOME, Home, Json
 from quarterturn.cli.terminal.output import Output
+from quarterturn.cli.terminal.secrets import open_app
 from quarterturn.errors import Malformed, Refused
 
 if TYPE_CHECKING:
@@ -18,15 +19,10 @@ if TYPE_CHECKING:
 Id = Annotated[str, typer.Argument(help="A request's id.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    approval = typer.Typer(help="Requests that two maintainers must sign, and who signed.")
-    approval.command("list")(approval_list)
-    approval.command("show")(approval_show)
-    approval.command("sign")(approval_sign)
-    app.add_typer(approval, name="approval")
+verbs = typer.Typer(name="approval", help="Requests that two maintainers must sign, and who signed.")
 
 
+@verbs.command("list")
 def approval_list(
     everything: Annotated[bool, typer.Option("--all", help="Include used and expired requests.")] = False,
     home: Home = HOME,
@@ -35,7 +31,6 @@ def approval_list(
     """List requests that wait for signatures, after adopting changed rules or requesting signatures for them."""
     from contextlib import suppress
 
-    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.errors import Unapproved
 
     with open_app(home) as app:
@@ -48,6 +43,7 @@ def approval_list(
     Output(as_json=as_json).result(data, *rules_lines(status), *lines)
 
 
+@verbs.command("show")
 def approval_show(
     request_id: Id,
     out: Annotated[Path | None, typer.Option(help="Where to write the bytes that are to be signed.")] = None,
@@ -56,7 +52,6 @@ def approval_show(
 ) -> None:
     """Show what a request asks for, and write the bytes to be signed."""
     from quarterturn.approvals.signatures import NAMESPACE
-    from quarterturn.cli.terminal.secrets import open_app
 
     with open_app(home) as app:
         request = app.approvals.request(request_id)
@@ -74,6 +69,7 @@ def approval_show(
     Output(as_json=as_json).result(_data(request) | {"body": request.body.decode()}, *lines)
 
 
+@verbs.command("sign")
 def approval_sign(
     request_id: Id,
     key: Annotated[Path | None, typer.Option(help="Your OpenSSH key (Ed25519, without a passphrase).")] = None,
@@ -83,7 +79,6 @@ def approval_sign(
 ) -> None:
     """Sign a request."""
     from quarterturn.approvals import signatures
-    from quarterturn.cli.terminal.secrets import open_app
 
     if (key is None) == (signature is None):
         both = "give --key or --signature, not both"

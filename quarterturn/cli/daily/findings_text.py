@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from quarterturn.cli.terminal.report import counted
-from quarterturn.findings.finding_list import FEWEST, FindingList
+from quarterturn.findings.finding_list import MIN_SUBMITTERS, FindingList
 from rotation.exposure.store import ExposureSummary
 from rotation.findings.store import OF_TASKS, Finding, Findings, ScanRecord
 
@@ -15,10 +15,10 @@ def of_list(shown: FindingList) -> Iterator[str]:
     """Describe each month's scan, with the findings of the month below it."""
     for scan in shown.scans:
         seen = f" (one of {scan.smallest:.0%} of the exposed tasks could have been seen)" if scan.smallest else ""
-        few = f"; too few peers for a verdict about leaks, which takes {FEWEST}{seen}"
+        few = f"; too few peers for a verdict about leaks, which takes {MIN_SUBMITTERS}{seen}"
         who = f"{counted(scan.runs, 'run')} by {counted(scan.submitters, 'submitter')}"
         head = f"{scan.month}: {who}, scanned {scan.at:%Y-%m-%d %H:%M}"
-        yield head + (few if 0 < scan.submitters < FEWEST else "")
+        yield head + (few if 0 < scan.submitters < MIN_SUBMITTERS else "")
         yield from _failure(scan)
         for finding in shown.findings:
             if finding.month == scan.month:

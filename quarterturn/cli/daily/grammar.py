@@ -12,24 +12,16 @@ import typer
 from quarterturn.choices import Category, Difficulty
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
+from quarterturn.cli.terminal.secrets import open_app
 
 Source = Annotated[str, typer.Argument(help="A shipped grammar's name, a folder or a file.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    grammar = typer.Typer(help="Grammars: where tasks come from.")
-    grammar.command("list")(grammar_list)
-    grammar.command("import")(grammar_import)
-    grammar.command("check")(grammar_check)
-    grammar.command("sample")(grammar_sample)
-    app.add_typer(grammar, name="grammar")
-    predicate = typer.Typer(help="Predicates: what success means.")
-    predicate.command("list")(predicate_list)
-    predicate.command("check")(predicate_check)
-    app.add_typer(predicate, name="predicate")
+grammar_verbs = typer.Typer(name="grammar", help="Grammars: where tasks come from.")
+predicate_verbs = typer.Typer(name="predicate", help="Predicates: what success means.")
 
 
+@grammar_verbs.command("list")
 def grammar_list(as_json: Json = False) -> None:
     """List the shipped grammars, which are public."""
     from grammars.language.load import library, load
@@ -42,6 +34,35 @@ def grammar_list(as_json: Json = False) -> None:
     Output(as_json=as_json).result(data, *lines)
 
 
+@grammar_verbs.command("import")
+def grammar_import(
+    source: Annotated[Path, typer.Argument(help="A folder or a file.")],
+    who: Who,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Import a grammar of your own, sealed in the vault; from now on its server's tasks are drawn from it."""
+    from grammars.language.imported import GrammarSource
+    from grammars.language.load import library, texts
+    from quarterturn.errors import NotFound
+
+    if str(source) in library() and not source.exists():
+        raise NotFound(
+            f"the shipped grammar {source} needs no import: its server's tasks are drawn from it until you import your "
+            f"own, and here is no file or folder {source}"
+        )
+    read = GrammarSource(*texts(source))
+    with open_app(home) as app:
+        grammar = app.imported.keep(read, who=who)
+    data = {"server": grammar.server, "version": grammar.version, "templates": len(grammar.templates)}
+    Output(as_json=as_json).result(
+        data,
+        f"{grammar.server}: {len(grammar.templates)} templates, version {grammar.version}, sealed",
+        f"The home holds no plain copy of it; keep {source} where only you can read it, or remove it.",
+    )
+
+
+@grammar_verbs.command("check")
 def grammar_check(
     source: Source,
     home: Annotated[
@@ -55,7 +76,6 @@ def grammar_check(
 
     from grammars.errors import GrammarError
     from quarterturn.cli.daily import grammar_text
-    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.tasks import grammar_report
     from rotation.generation.grammars import read
     from verifiers.errors import VerifierError
@@ -81,34 +101,7 @@ def grammar_check(
     out.result(report.as_json(), *grammar_text.lines(report), ok=report.ok)
 
 
-def grammar_import(
-    source: Annotated[Path, typer.Argument(help="A folder or a file.")],
-    who: Who,
-    home: Home = HOME,
-    as_json: Json = False,
-) -> None:
-    """Import a grammar of your own, sealed in the vault; from now on its server's tasks are drawn from it."""
-    from grammars.language.imported import GrammarSource
-    from grammars.language.load import library, texts
-    from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.errors import NotFound
-
-    if str(source) in library() and not source.exists():
-        raise NotFound(
-            f"the shipped grammar {source} needs no import: its server's tasks are drawn from it until you import your "
-            f"own, and here is no file or folder {source}"
-        )
-    read = GrammarSource(*texts(source))
-    with open_app(home) as app:
-        grammar = app.imported.keep(read, who=who)
-    data = {"server": grammar.server, "version": grammar.version, "templates": len(grammar.templates)}
-    Output(as_json=as_json).result(
-        data,
-        f"{grammar.server}: {len(grammar.templates)} templates, version {grammar.version}, sealed",
-        f"The home holds no plain copy of it; keep {source} where only you can read it, or remove it.",
-    )
-
-
+@grammar_verbs.command("sample")
 def grammar_sample(
     source: Source,
     seed: Annotated[int, typer.Option(help="The same seed gives the same draft.")] = 0,
@@ -140,6 +133,7 @@ def grammar_sample(
     )
 
 
+@predicate_verbs.command("list")
 def predicate_list(
     home: Annotated[
         Path | None, typer.Option("--home", help="List the predicates of the servers that this home has added too.")
@@ -164,6 +158,7 @@ def predicate_list(
     Output(as_json=as_json).result(json.loads(json.dumps(data, default=dict)), *lines)
 
 
+@predicate_verbs.command("check")
 def predicate_check(
     state: Annotated[
         Path,

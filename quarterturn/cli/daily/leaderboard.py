@@ -8,13 +8,12 @@ import typer
 
 from quarterturn.cli.terminal.options import HOME, Home, Json
 from quarterturn.cli.terminal.output import Output
+from quarterturn.cli.terminal.secrets import open_app
+
+verbs = typer.Typer()
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("leaderboard")(leaderboard)
-
-
+@verbs.command("leaderboard")
 def leaderboard(
     month: Annotated[str | None, typer.Option(help="YYYY-MM (default: the month that is live).")] = None,
     linked: Annotated[bool, typer.Option("--linked", help="Add linked scores, which compare months.")] = False,
@@ -23,7 +22,6 @@ def leaderboard(
 ) -> None:
     """Show a month's runs with figures, intervals and ranks."""
     from quarterturn.cli.daily import leaderboard_text
-    from quarterturn.cli.terminal.secrets import open_app
     from rotation.calendar import Month
 
     asked = Month.parse(month) if month else None

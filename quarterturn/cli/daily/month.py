@@ -8,30 +8,23 @@ import typer
 
 from quarterturn.cli.terminal.options import HOME, Home, Json
 from quarterturn.cli.terminal.output import Output
+from quarterturn.cli.terminal.secrets import open_app
+
+turn_verbs = typer.Typer(name="turn", help="The monthly turn: one cohort retires, another goes live.")
+release_verbs = typer.Typer(name="release", help="Releases: what a turn published of a month.")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    turn = typer.Typer(help="The monthly turn: one cohort retires, another goes live.")
-    turn.command("plan")(turn_plan)
-    turn.command("run")(turn_run)
-    turn.command("status")(turn_status)
-    release = typer.Typer(help="Releases: what a turn published of a month.")
-    release.command("path")(release_path)
-    app.add_typer(turn, name="turn")
-    app.add_typer(release, name="release")
-
-
+@turn_verbs.command("plan")
 def turn_plan(home: Home = HOME, as_json: Json = False) -> None:
     """Show what the next turn would do; changes nothing."""
     from quarterturn.cli.daily import month_text
-    from quarterturn.cli.terminal.secrets import open_app
 
     with open_app(home) as app:
         planned = app.turn_preview.plan()
     Output(as_json=as_json).result(month_text.planned_row(planned), *month_text.planned_lines(planned))
 
 
+@turn_verbs.command("run")
 def turn_run(
     month: Annotated[str | None, typer.Option(help="Which turn (default: the next).")] = None,
     early: Annotated[bool, typer.Option("--early", help="End the live month before its time, for good.")] = False,
@@ -40,7 +33,6 @@ def turn_run(
 ) -> None:
     """Make the next turn, or resume the one that was begun. Exit code 8: the live month is not over."""
     from quarterturn.cli.daily import findings_text
-    from quarterturn.cli.terminal.secrets import open_app
     from rotation.turn.turn_facts import spot_check_lines
 
     out = Output(as_json=as_json)
@@ -57,10 +49,10 @@ def turn_run(
     out.result(data, *lines)
 
 
+@turn_verbs.command("status")
 def turn_status(home: Home = HOME, as_json: Json = False) -> None:
     """Show the turns that were made, the cohorts, and open reviews."""
     from quarterturn.cli.daily import findings_text, month_text
-    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.month import turn_status
 
     with open_app(home, keys=False) as app:
@@ -69,11 +61,11 @@ def turn_status(home: Home = HOME, as_json: Json = False) -> None:
     Output(as_json=as_json).result(data, *lines)
 
 
+@release_verbs.command("path")
 def release_path(
     month: Annotated[str, typer.Argument(help="YYYY-MM")], home: Home = HOME, as_json: Json = False
 ) -> None:
     """Show where the files of a month's release are. Writes those that are missing."""
-    from quarterturn.cli.terminal.secrets import open_app
     from rotation.calendar import Month
 
     parsed = Month.parse(month)

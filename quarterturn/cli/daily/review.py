@@ -12,6 +12,7 @@ import typer
 from quarterturn.cli.terminal.colour import StatusLine
 from quarterturn.cli.terminal.options import HOME, Home, Json, Who
 from quarterturn.cli.terminal.output import Output, printable
+from quarterturn.cli.terminal.secrets import open_app
 from quarterturn.errors import Malformed, home_option
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ def task_review(
 ) -> None:
     """Review tasks as their second person: on a terminal, shows each with its evidence and asks for a decision."""
     from quarterturn.cli.daily import review_text
-    from quarterturn.cli.terminal.secrets import open_app
 
     decided = approve or reject is not None
     if approve and reject is not None:

@@ -15,6 +15,7 @@ import typer
 from quarterturn.choices import LISTEN, TaskSet
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
+from quarterturn.cli.terminal.secrets import open_app
 from quarterturn.errors import Malformed, NotFound, Unavailable
 
 if TYPE_CHECKING:
@@ -29,11 +30,10 @@ TRIALS = 20
 """Trials of a dev set at most: Pass@K is shown for K up to their number."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("run")(run)
+verbs = typer.Typer()
 
 
+@verbs.command("run")
 def run(
     who: Who,
     image: Annotated[str | None, typer.Option(help="A container image.")] = None,
@@ -75,7 +75,6 @@ def run(
 ) -> None:
     """Run an agent in the sandbox, or a hosted one, and score it."""
     from quarterturn.cli.daily import run_text
-    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.runs import dev_runs
     from quarterturn.runs.hosted_endpoint import Hosting
     from quarterturn.runs.request import RunRequest
@@ -179,7 +178,6 @@ def dev_set(home: Path, name: str | None) -> SetSpec:
 
 def _sender(home: Path, out: Output) -> Sender:
     """Give the home's request signer, or without a home a temporary one, whose public key is printed."""
-    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.home.paths import HomePaths
     from quarterturn.runs.hosted_endpoint import ephemeral
 

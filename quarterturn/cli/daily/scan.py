@@ -15,11 +15,6 @@ from quarterturn.errors import Malformed
 SHOWN = 3  # agents at least, if nobody stands out
 
 
-def register(watch: typer.Typer) -> None:
-    """Add the verb to the group."""
-    watch.command("scan")(scan)
-
-
 def scan(
     paths: Annotated[
         list[Path],

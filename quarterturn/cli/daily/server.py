@@ -10,6 +10,7 @@ import typer
 
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
+from quarterturn.cli.terminal.secrets import open_app
 from quarterturn.errors import home_option
 
 if TYPE_CHECKING:
@@ -20,18 +21,10 @@ if TYPE_CHECKING:
 Name = Annotated[str, typer.Argument(help="The name of a server that this home has added.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    server = typer.Typer(help="MCP servers: list them, add your own.")
-    server.command("list")(server_list)
-    server.command("add")(server_add)
-    server.command("record")(server_record)
-    server.command("check")(server_check)
-    server.command("image")(server_image)
-    server.command("remove")(server_remove)
-    app.add_typer(server, name="server")
+verbs = typer.Typer(name="server", help="MCP servers: list them, add your own.")
 
 
+@verbs.command("list")
 def server_list(
     home: Annotated[Path | None, typer.Option("--home", help="List the servers that this home has added too.")] = None,
     as_json: Json = False,
@@ -55,6 +48,7 @@ def server_list(
     Output(as_json=as_json).result(data, *lines)
 
 
+@verbs.command("add")
 def server_add(
     source: Annotated[Path, typer.Argument(help="A manifest, or a folder with server.yaml and perhaps its lock.")],
     box: Box = None,
@@ -62,8 +56,6 @@ def server_add(
     as_json: Json = False,
 ) -> None:
     """Install a server as its manifest says, start it, and record its tools; all of it is kept or nothing."""
-    from quarterturn.cli.terminal.secrets import open_app
-
     out = Output(as_json=as_json)
     with open_app(home) as app, out.show_on_terminal(f"installing {source.name}, then listing its tools", 2) as advance:
 
@@ -81,20 +73,18 @@ def server_add(
     )
 
 
+@verbs.command("record")
 def server_record(name: Name, box: Box = None, home: Home = HOME, as_json: Json = False) -> None:
     """Record the tools of an added server anew; its programs are installed first where they are missing."""
-    from quarterturn.cli.terminal.secrets import open_app
-
     with open_app(home) as app:
         difference = app.servers.record(name, lambda: app.box(box))
     line = f"{name} {difference}; from now on this is recorded" if difference else f"{name}: nothing changed"
     Output(as_json=as_json).result(_difference(name, difference), line)
 
 
+@verbs.command("check")
 def server_check(name: Name, box: Box = None, home: Home = HOME, as_json: Json = False) -> None:
     """Start an added server and compare its tools with the recorded ones; exit 1 where they differ."""
-    from quarterturn.cli.terminal.secrets import open_app
-
     with open_app(home) as app:
         difference = app.servers.check(name, lambda: app.box(box))
     line = (
@@ -106,6 +96,7 @@ def server_check(name: Name, box: Box = None, home: Home = HOME, as_json: Json =
     Output(as_json=as_json).result(_difference(name, difference), line, ok=not difference)
 
 
+@verbs.command("image")
 def server_image(home: Home = HOME, as_json: Json = False) -> None:
     """Build the container image with the added servers, for runs in the docker box; nothing where it is there."""
     from quarterturn.servers.home_servers import of_home
@@ -115,10 +106,9 @@ def server_image(home: Home = HOME, as_json: Json = False) -> None:
     output.result({"image": tag}, f"{tag} has the servers that this home has added.")
 
 
+@verbs.command("remove")
 def server_remove(name: Name, who: Who, home: Home = HOME, as_json: Json = False) -> None:
     """Remove an added server whose tools no task of the home lists; opens the tasks that are left, to see."""
-    from quarterturn.cli.terminal.secrets import open_app
-
     with open_app(home) as app:
         open_task = partial(app.vault.open, who=who, why=f"look for tools of {name}, which is to be removed")
         app.servers.remove(

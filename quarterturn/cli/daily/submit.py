@@ -1,4 +1,4 @@
-"""Verbs `submit` and `submissions`: send an agent to a service, wait for its result, list what was submitted."""
+"""Verbs of submitters: send an agent to a service, wait for its result, list what was submitted, name agents."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import typer
 from quarterturn.choices import TaskSet
 from quarterturn.cli.terminal.options import Json
 from quarterturn.cli.terminal.output import Output
+from quarterturn.cli.terminal.secrets import api_token
 from quarterturn.errors import Malformed
 
-MOST = 200
-"""The longest page of the API."""
-
 if TYPE_CHECKING:
-    from quarterturn.client import Client, Submission
+    from quarterturn.client import Client, NamedAgent, Submission
+
+MAX_PAGE_ENTRIES = 200
+"""The longest page of the API."""
 
 To = Annotated[
     str, typer.Option("--to", envvar="QUARTERTURN_SERVICE", help="The address of the service, https://NAME.")
@@ -26,14 +27,13 @@ To = Annotated[
 TokenFile = Annotated[
     Path | None, typer.Option(help="A file of mode 600 with your token (default: QUARTERTURN_TOKEN, or a prompt).")
 ]
+Agent = Annotated[str, typer.Argument(help="The agent: `mine` of the image ada/mine:1.")]
+
+verbs = typer.Typer()
+name_verbs = typer.Typer(name="display-name", help="Names that a service's leaderboards show for your agents.")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    app.command("submit")(submit)
-    app.command("submissions")(submissions)
-
-
+@verbs.command("submit")
 def submit(
     image: Annotated[str, typer.Argument(help="A container image that the service can pull.")],
     to: To,
@@ -54,9 +54,10 @@ def submit(
     out.result(data, line, ok=not wait or submission.state == "done")
 
 
+@verbs.command("submissions")
 def submissions(
     to: To,
-    limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many to show.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=MAX_PAGE_ENTRIES, help="How many to show.")] = 20,
     token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
@@ -66,8 +67,39 @@ def submissions(
         shown = [_shown(submission) for submission in page.submissions]
     lines = [line for _, line in shown] or ["You have submitted nothing yet: `quarterturn submit IMAGE`."]
     if page.next is not None:
-        lines.append(f"There are older ones; --limit shows up to {MOST}.")
+        lines.append(f"There are older ones; --limit shows up to {MAX_PAGE_ENTRIES}.")
     Output(as_json=as_json).result([data for data, _ in shown], *lines)
+
+
+@name_verbs.command("set")
+def choose(
+    agent: Agent,
+    name: Annotated[str, typer.Argument(help="The name: 2 to 40 ASCII letters and digits, a letter first.")],
+    to: To,
+    token_file: TokenFile = None,
+    as_json: Json = False,
+) -> None:
+    """Choose the name of an agent of yours, in all its versions; nobody else can have it."""
+    with service_client(to, token_file) as client:
+        named = client.choose_display_name(agent, name)
+    Output(as_json=as_json).result(named.model_dump(), _name_line(named))
+
+
+@name_verbs.command("remove")
+def give_up(agent: Agent, to: To, token_file: TokenFile = None, as_json: Json = False) -> None:
+    """Show an agent of yours without a name again; the name stays reserved for you."""
+    with service_client(to, token_file) as client:
+        named = client.give_up_display_name(agent)
+    Output(as_json=as_json).result(named.model_dump(), _name_line(named))
+
+
+@name_verbs.command("list")
+def list_agents(to: To, token_file: TokenFile = None, as_json: Json = False) -> None:
+    """List the agents that you have submitted, with their names."""
+    with service_client(to, token_file) as client:
+        agents = client.agents()
+    lines = [_name_line(agent) for agent in agents] or ["You have submitted nothing yet: `quarterturn submit IMAGE`."]
+    Output(as_json=as_json).result([agent.model_dump() for agent in agents], *lines)
 
 
 @contextmanager
@@ -77,7 +109,6 @@ def service_client(to: str, token_file: Path | None) -> Iterator[Client]:
     Raises:
         Malformed: the address or the token cannot be one.
     """
-    from quarterturn.cli.terminal.secrets import api_token
     from quarterturn.client import Client, require_address
 
     try:
@@ -116,3 +147,8 @@ def _score(submission: Submission) -> tuple[dict[str, Any] | None, str]:
     if score := submission.score:
         return score.model_dump(), f"{score.passed} of {score.attempted} passed"
     return None, ""
+
+
+def _name_line(agent: NamedAgent) -> str:
+    removed = f"; the operator removed the name {agent.removed}" if agent.removed else ""
+    return f"{agent.agent}: {agent.display_name or 'no display name'}{removed}"

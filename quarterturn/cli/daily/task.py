@@ -14,6 +14,7 @@ from quarterturn.cli.terminal.exits import EXITS
 from quarterturn.cli.terminal.extra_verbs import CONVERT
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
+from quarterturn.cli.terminal.secrets import open_app
 from quarterturn.errors import Malformed, home_option, require_file
 
 TaskId = Annotated[str, typer.Argument(help="A task's id.")]
@@ -27,29 +28,16 @@ ERASED = {
 }
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    task = typer.Typer(help="Tasks: draw, import, try, review, withdraw, shred.")
-    task.command("list")(task_list)
-    task.command("show")(task_show)
-    task.command("admit")(task_admit)
-    task.command("import")(task_import)
-    CONVERT.register(task)
-    task.command("try")(trial.task_try)
-    task.command("review")(review.task_review)
-    task.command("withdraw")(task_withdraw)
-    task.command("shred")(task_shred)
-    app.add_typer(task, name="task")
+verbs = typer.Typer(name="task", help="Tasks: draw, import, try, review, withdraw, shred.")
 
 
+@verbs.command("list")
 def task_list(
     state: Annotated[State | None, typer.Option(help="Only tasks in this state.")] = None,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
     """List tasks without opening any."""
-    from quarterturn.cli.terminal.secrets import open_app
-
     with open_app(home) as app:
         records = app.vault.records(state)
     data = [
@@ -73,10 +61,10 @@ def task_list(
     Output(as_json=as_json).result(data, *(lines or ["no tasks"]))
 
 
+@verbs.command("show")
 def task_show(task_id: TaskId, who: Who, home: Home = HOME, as_json: Json = False) -> None:
     """Open one task and show all of it; this is noted in the access log."""
     from quarterturn.cli.daily import task_text
-    from quarterturn.cli.terminal.secrets import open_app
 
     with open_app(home) as app:
         app.reviews.require_export(task_id, who)
@@ -85,10 +73,10 @@ def task_show(task_id: TaskId, who: Who, home: Home = HOME, as_json: Json = Fals
     Output(as_json=as_json).result(data, *task_text.task(opened))
 
 
+@verbs.command("admit")
 def task_admit(who: Who, box: Box = None, home: Home = HOME, as_json: Json = False) -> None:
     """Draw the tasks that the next turn needs from the grammars, and prove each draft by execution."""
     from quarterturn.cli.daily import task_text
-    from quarterturn.cli.terminal.secrets import open_app
     from vault.file_lock import locked
 
     out = Output(as_json=as_json)
@@ -104,6 +92,7 @@ def task_admit(who: Who, box: Box = None, home: Home = HOME, as_json: Json = Fal
     )
 
 
+@verbs.command("import")
 def task_import(
     file: Annotated[Path, typer.Argument(help='JSON lines: {"task": {...}, "provenance": {...}} each.')],
     who: Who,
@@ -113,7 +102,6 @@ def task_import(
 ) -> None:
     """Import hand-written tasks: each is checked and proven by execution; all are kept or none."""
     from quarterturn.cli.daily import task_text
-    from quarterturn.cli.terminal.secrets import open_app
     from rotation.generation import import_tasks
 
     require_file(file)
@@ -131,6 +119,12 @@ def task_import(
     out.result(rows, *task_text.imported_lines(rows, spec))
 
 
+verbs.registered_commands += CONVERT.verbs.registered_commands
+verbs.command("try")(trial.task_try)
+verbs.command("review")(review.task_review)
+
+
+@verbs.command("withdraw")
 def task_withdraw(
     task_ids: Annotated[list[str], typer.Argument(help="Ids of live tasks, or of tasks of the reserve.")],
     cause: Annotated[
@@ -152,7 +146,6 @@ def task_withdraw(
 ) -> None:
     """Withdraw leaked or broken tasks, in the public log; the next of the reserve takes each place."""
     from quarterturn.cli.daily.task_text import withdrawal_line, withdrawal_row
-    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.month.second_signature import SecondPerson
 
     if to_sign and second_key:
@@ -164,6 +157,7 @@ def task_withdraw(
     Output(as_json=as_json).result(rows, *(withdrawal_line(*entry) for entry in withdrawn.items()))
 
 
+@verbs.command("shred")
 def task_shred(
     who: Who,
     task_ids: Annotated[list[str] | None, typer.Argument(help="Ids of drafts or rejected tasks.")] = None,
@@ -172,7 +166,6 @@ def task_shred(
     as_json: Json = False,
 ) -> None:
     """Destroy the data keys of drafts and rejected tasks that were never promised; this cannot be undone."""
-    from quarterturn.cli.terminal.secrets import open_app
     from vault.store.shredding import erase
 
     if bool(task_ids) == bool(state):

@@ -12,6 +12,7 @@ import typer
 
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, WhoIfPrivate
 from quarterturn.cli.terminal.output import Output
+from quarterturn.cli.terminal.secrets import open_app
 from quarterturn.errors import Malformed, NotFound, require_file
 
 if TYPE_CHECKING:
@@ -85,7 +86,6 @@ def _opened(
         lacks = "; a task of the home needs --as NAME, for opening it is an entry of the access log"
         yield _Source(*_dev_task(source, lacks), public=True, make_box=alone)
     elif HomePaths(home).settings.is_file():
-        from quarterturn.cli.terminal.secrets import open_app
         from sandbox.runs.claims import has_claims
 
         with open_app(home) as app:
@@ -102,7 +102,6 @@ def _opened(
 @contextmanager
 def _judge_of(task: Task, home: Path) -> Iterator[ClaimJudge | None]:
     """Give the claim judge of a home for a draft that has claims; None where there is no home, or it names none."""
-    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.home.paths import HomePaths
     from sandbox.runs.claims import has_claims
 

@@ -10,6 +10,7 @@ import typer
 
 from quarterturn.cli.terminal.options import HOME, Home, Json
 from quarterturn.cli.terminal.output import Output
+from quarterturn.cli.terminal.secrets import database
 
 if TYPE_CHECKING:
     from quarterturn.backup.restore import RestoredHome
@@ -21,13 +22,10 @@ OLDER = (
 )
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    app.command("backup")(backup)
-    app.command("restore")(restore)
-    app.command("upgrade")(upgrade)
+verbs = typer.Typer()
 
 
+@verbs.command("backup")
 def backup(
     destination: Annotated[Path, typer.Argument(help="A new folder for the backup, on another disk.")],
     with_keys: Annotated[
@@ -38,7 +36,6 @@ def backup(
 ) -> None:
     """Back up a home, also while it is served."""
     from quarterturn.app import Application
-    from quarterturn.cli.terminal.secrets import database
 
     destination = destination.resolve()
     with closing(Application(home, None, database=database())) as app:
@@ -50,6 +47,7 @@ def backup(
     Output(as_json=as_json).result({"backup": str(destination), **manifest}, *lines)
 
 
+@verbs.command("restore")
 def restore(
     source: Annotated[Path, typer.Argument(help="The backup's folder.")],
     head: Annotated[Path | None, typer.Option(help="The newest signed head of the log that is known.")] = None,
@@ -61,17 +59,16 @@ def restore(
 ) -> None:
     """Restore a home from a backup. A home older than the newest signed head can be read, and signs nothing."""
     from quarterturn.backup.restore import restore as make
-    from quarterturn.cli.terminal.secrets import database
 
     made = make(source, home, head, database(), key)
     data = {"home": str(made.home), "made_at": made.made_at, "signs": made.signs}
     Output(as_json=as_json).result(data, *restored_lines(made))
 
 
+@verbs.command("upgrade")
 def upgrade(home: Home = HOME, as_json: Json = False) -> None:
     """Bring a home's database to this version. Other verbs refuse an older home until then; end `serve` before."""
     from quarterturn.backup.upgrade import upgrade as bring
-    from quarterturn.cli.terminal.secrets import database
 
     done = bring(home, database())
     data = {"from": done.before, "to": done.after, "migrations": list(done.made), "copy": done.copy and str(done.copy)}

@@ -18,15 +18,10 @@ HEAD = "server         category     cohort  live reserve  dev skeletons months"
 _KINDS = {"cohort": "a cohort", "dev": "the dev set"}
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    benchmark_set = typer.Typer(help="Sets: how many tasks of which kind, and how they rotate.")
-    benchmark_set.command("list")(set_list)
-    benchmark_set.command("show")(set_show)
-    benchmark_set.command("check")(set_check)
-    app.add_typer(benchmark_set, name="set")
+verbs = typer.Typer(name="set", help="Sets: how many tasks of which kind, and how they rotate.")
 
 
+@verbs.command("list")
 def set_list(as_json: Json = False) -> None:
     """List the shipped sets."""
     from rotation.month.sets import SETS
@@ -40,6 +35,7 @@ def set_list(as_json: Json = False) -> None:
     Output(as_json=as_json).result(data, *lines)
 
 
+@verbs.command("show")
 def set_show(
     name: Annotated[str, typer.Argument(help="A shipped set.")],
     as_json: Json = False,
@@ -51,6 +47,7 @@ def set_show(
     Output(as_json=as_json).result({"name": name, "text": text}, text.rstrip("\n"))
 
 
+@verbs.command("check")
 def set_check(
     source: Annotated[str, typer.Argument(metavar="NAME|FILE", help="A shipped set, or a set file of your own.")],
     grammar: Annotated[

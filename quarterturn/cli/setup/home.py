@@ -12,19 +12,17 @@ from quarterturn.cli.terminal.exits import EXITS, NO
 from quarterturn.cli.terminal.extra_verbs import ATTACK
 from quarterturn.cli.terminal.options import HOME, Home, Json
 from quarterturn.cli.terminal.output import Output
+from quarterturn.cli.terminal.secrets import database, new_passphrase
 from quarterturn.errors import Malformed, home_option
 
 MAX_YEARS_AHEAD = 10
 """How far ahead a first month may lie; what is further away is a slip of the keyboard."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    app.command("demo")(demo)
-    app.command("init")(init)
-    app.command("doctor")(doctor)
+verbs = typer.Typer()
 
 
+@verbs.command("demo")
 def demo(
     home: Annotated[
         Path | None, typer.Option("--home", help="Where to keep the demo's files (default: a temporary folder).")
@@ -52,6 +50,7 @@ def demo(
                 serve_here(played.app, ready=lambda url: out.say(f"Serving the demo's home at {url}; Ctrl-C ends it."))
 
 
+@verbs.command("init")
 def init(
     month: Annotated[str | None, typer.Option(help="The first month, YYYY-MM (default: this one).")] = None,
     benchmark_set: Annotated[
@@ -67,7 +66,6 @@ def init(
     """Make a home: key ring, database, log and settings. After an interruption, run it again to resume."""
     from grammars.language.load import library
     from quarterturn import settings, wall_clock
-    from quarterturn.cli.terminal.secrets import database, new_passphrase
     from quarterturn.home.home import create
     from quarterturn.home.paths import HomePaths
     from rotation.calendar import Month
@@ -105,6 +103,7 @@ def init(
     )
 
 
+@verbs.command("doctor")
 def doctor(
     attack: Annotated[bool, typer.Option("--attack", help=ATTACK.about)] = False,
     with_controls: Annotated[

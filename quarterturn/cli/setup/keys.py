@@ -15,6 +15,7 @@ import typer
 
 from quarterturn.cli.terminal.options import HOME, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
+from quarterturn.cli.terminal.secrets import next_passphrase, open_app, openers, pin, typed
 from quarterturn.errors import Malformed, NotFound
 
 if TYPE_CHECKING:
@@ -28,26 +29,14 @@ SHUT = "Only custodians open it now, so no service can start on it: `keys restor
 Name = Annotated[str | None, typer.Option("--name", help="The lock's name (default: its kind).")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    keys = typer.Typer(help="The key ring, and the locks that open it.")
-    keys.command("list")(keys_list)
-    keys.command("rotate")(keys_rotate)
-    keys.command("remove")(keys_remove)
-    keys.command("split")(keys_split)
-    keys.command("restore-from-shares")(restore_from_shares)
-    keys.command("backup")(keys_backup)
-    add = typer.Typer(help="Add a lock: another way to open the key ring.")
-    add.command("passphrase")(add_passphrase)
-    add.command("pkcs11")(add_pkcs11)
-    add.command("command")(add_command)
-    keys.add_typer(add, name="add")
-    app.add_typer(keys, name="keys")
+verbs = typer.Typer(name="keys", help="The key ring, and the locks that open it.")
+add_verbs = typer.Typer(name="add", help="Add a lock: another way to open the key ring.")
+verbs.add_typer(add_verbs)
 
 
+@verbs.command("list")
 def keys_list(home: Home = HOME, as_json: Json = False) -> None:
     """List the keys, their age and what each protects; and the locks of the ring."""
-    from quarterturn.cli.terminal.secrets import open_app
     from vault.keys.locks import asks
 
     with open_app(home) as app:
@@ -71,10 +60,9 @@ def keys_list(home: Home = HOME, as_json: Json = False) -> None:
     )
 
 
+@verbs.command("rotate")
 def keys_rotate(who: Who, home: Home = HOME, as_json: Json = False) -> None:
     """Rotate the ring's key: wrap everything again under a new key, drop the old one. Run it again to resume."""
-    from quarterturn.cli.terminal.secrets import open_app
-
     out = Output(as_json=as_json)
     with open_app(home) as app:
         made, ring = app.key_rotation.rotate(who, out), app.places.ring
@@ -86,14 +74,15 @@ def keys_rotate(who: Who, home: Home = HOME, as_json: Json = False) -> None:
     )
 
 
+@add_verbs.command("passphrase")
 def add_passphrase(who: Who, name: Name = None, home: Home = HOME, as_json: Json = False) -> None:
     """Add a passphrase, from QUARTERTURN_NEW_PASSPHRASE or a prompt; in a ring without one it is the first lock."""
-    from quarterturn.cli.terminal.secrets import next_passphrase
     from vault.keys.locks.passphrase import Passphrase
 
     _added(lambda: Passphrase(next_passphrase()), name, who, home, as_json)
 
 
+@add_verbs.command("pkcs11")
 def add_pkcs11(
     who: Who,
     module: Annotated[Path, typer.Option(help="The token's PKCS#11 library, by its absolute path.")],
@@ -104,12 +93,12 @@ def add_pkcs11(
     as_json: Json = False,
 ) -> None:
     """Add a hardware token (PKCS#11); its PIN comes from QUARTERTURN_PIN or a prompt."""
-    from quarterturn.cli.terminal.secrets import pin
     from vault.keys.locks.pkcs11 import NewPkcs11
 
     _added(lambda: NewPkcs11(module.absolute(), token, key, pin()), name, who, home, as_json)
 
 
+@add_verbs.command("command")
 def add_command(
     who: Who,
     command: Annotated[list[str], typer.Argument(help="The program and its first arguments, after --.")],
@@ -126,6 +115,7 @@ def add_command(
     _added(lambda: NewCommand([os.path.abspath(program), *command[1:]]), name, who, home, as_json)  # noqa: PTH100 - links stay
 
 
+@verbs.command("remove")
 def keys_remove(
     lock: Annotated[str, typer.Argument(help="Its name, as `keys list` shows it.")],
     who: Who,
@@ -133,8 +123,6 @@ def keys_remove(
     as_json: Json = False,
 ) -> None:
     """Remove a lock; the last one cannot be removed."""
-    from quarterturn.cli.terminal.secrets import open_app, openers
-
     with open_app(home) as app:
         change = app.key_locks.remove(lock, openers(app.places), who)
     names = _names(change)
@@ -153,6 +141,7 @@ def keys_remove(
     Output(as_json=as_json).result(data, *lines)
 
 
+@verbs.command("split")
 def keys_split(
     who: Who,
     threshold: Annotated[int, typer.Option(help="How many custodians open the home together, at least 2.")],
@@ -166,8 +155,6 @@ def keys_split(
     as_json: Json = False,
 ) -> None:
     """Split the key among custodians (M of N): adds a lock, and writes each custodian an encrypted share file."""
-    from quarterturn.cli.terminal.secrets import open_app
-
     people, folder = _people(custodian), out.resolve()
     with open_app(home) as app:
         change, ring = app.key_locks.split(threshold, people, folder, name=name, who=who), app.places.ring
@@ -183,6 +170,7 @@ def keys_split(
     Output(as_json=as_json).result(data, *lines, *_if_it_was_open(change))
 
 
+@verbs.command("restore-from-shares")
 def restore_from_shares(
     who: Who,
     shares: Annotated[
@@ -197,7 +185,6 @@ def restore_from_shares(
     as_json: Json = False,
 ) -> None:
     """Restore access from custodians' shares: adds a new passphrase (QUARTERTURN_NEW_PASSPHRASE, or a prompt)."""
-    from quarterturn.cli.terminal.secrets import next_passphrase, open_app
     from quarterturn.home.paths import HomePaths
     from quarterturn.keys import key_locks
     from vault.keys.locks.custodians import Custodians
@@ -212,6 +199,7 @@ def restore_from_shares(
     _say_added(change, places.ring, as_json)
 
 
+@verbs.command("backup")
 def keys_backup(
     destination: Annotated[Path, typer.Argument(help="A new file, on another disk.")],
     unprotected: Annotated[
@@ -237,8 +225,6 @@ def keys_backup(
 
 
 def _added(make: Callable[[], Maker], name: str | None, who: str, home: Path, as_json: bool) -> None:
-    from quarterturn.cli.terminal.secrets import open_app
-
     with open_app(home) as app:
         _say_added(app.key_locks.add(make(), name, who), app.places.ring, as_json)
 
@@ -306,7 +292,5 @@ def _shares(path: Path, identities: Sequence[Path]) -> list[KeyShare]:
 
 
 def _typed() -> bytes:
-    from quarterturn.cli.terminal.secrets import typed
-
     lines = iter(lambda: typed("Share (empty line to finish): "), "")
     return "\n".join(lines).encode()

@@ -10,24 +10,18 @@ import typer
 from quarterturn.choices import TaskSet
 from quarterturn.cli.terminal.options import HOME, Home, Json
 from quarterturn.cli.terminal.output import Output
+from quarterturn.cli.terminal.secrets import key_from, open_app
 
 For = Annotated[TaskSet, typer.Option("--for", help="The kind of runs that use the key: dev or private.")]
 Name = Annotated[str, typer.Argument(help="The upstream's name in the settings, [models.NAME].")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    model = typer.Typer(help="Language models that agents may use.")
-    model.command("list")(list_models)
-    model.command("key")(enter_key)
-    model.command("check")(check)
-    app.add_typer(model, name="model")
+verbs = typer.Typer(name="model", help="Language models that agents may use.")
 
 
+@verbs.command("list")
 def list_models(home: Home = HOME, as_json: Json = False) -> None:
     """List the upstreams that the settings allow, and for which runs each has a key."""
-    from quarterturn.cli.terminal.secrets import open_app
-
     data, lines = [], []
     with open_app(home) as app:
         for name, model in sorted(app.settings.models.items()):
@@ -39,6 +33,7 @@ def list_models(home: Home = HOME, as_json: Json = False) -> None:
     Output(as_json=as_json).result(data, *(lines or ["the settings allow no model"]))
 
 
+@verbs.command("key")
 def enter_key(
     name: Name,
     tasks: For,
@@ -49,18 +44,15 @@ def enter_key(
     as_json: Json = False,
 ) -> None:
     """Enter an upstream's API key, which is sealed in the home; it is never an argument."""
-    from quarterturn.cli.terminal.secrets import key_from, open_app
-
     with open_app(home) as app:
         app.models.upstream(name)
         app.models.keep_key(name, tasks, key_from(file, f"Key of {name} for {tasks} runs: "))
     Output(as_json=as_json).result({"name": name, "for": tasks}, f"The key of {name} for {tasks} runs is sealed.")
 
 
+@verbs.command("check")
 def check(name: Name, tasks: For = "dev", home: Home = HOME, as_json: Json = False) -> None:
     """Send each model of an upstream a test request, with the key of these runs."""
-    from quarterturn.cli.terminal.secrets import open_app
-
     with open_app(home) as app:
         answers = app.models.check(name, tasks)
     lines = [f"{model:<32} {'answers' if ok else 'does not answer'}" for model, ok in answers.items()]

@@ -9,6 +9,7 @@ import typer
 
 from quarterturn.choices import WorkerClass
 from quarterturn.cli.terminal.options import HOME, Home
+from quarterturn.cli.terminal.secrets import open_app
 
 if TYPE_CHECKING:
     from quarterturn.app import Application
@@ -20,12 +21,10 @@ Only = Annotated[
 Workers = Annotated[int, typer.Option(min=0, max=16, help="How many submissions to run at a time.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    app.command("serve")(serve)
-    app.command("worker")(worker)
+verbs = typer.Typer()
 
 
+@verbs.command("serve")
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on; put an https proxy in front of it.")] = ("127.0.0.1"),
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes any.")] = 8702,
@@ -36,7 +35,6 @@ def serve(
 ) -> None:
     """Serve a home over HTTP, run its submissions, make its turns. Ends when it is interrupted."""
     from quarterturn import logs
-    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.cli.terminal.server_address import serving_at
     from quarterturn.http.serve import Together
     from quarterturn.http.serve import serve as run
@@ -60,11 +58,11 @@ def serve_here(app: Application, ready: Callable[[str], None]) -> None:
     run(app.http(app.executor(1)), "127.0.0.1", 0, ready=ready)
 
 
+@verbs.command("worker")
 def worker(workers: Workers = 1, only: Only = None, home: Home = HOME) -> None:
     """Run the submissions of a home, beside `serve`. Ends when it is interrupted."""
     from quarterturn import logs
     from quarterturn.cli.setup import end_signals
-    from quarterturn.cli.terminal.secrets import open_app
 
     with open_app(home) as app, end_signals.caught() as wait:
         app.approvals.in_force()

@@ -10,21 +10,16 @@ import typer
 from quarterturn.choices import Role
 from quarterturn.cli.terminal.options import HOME, Home, Json
 from quarterturn.cli.terminal.output import Output
+from quarterturn.cli.terminal.secrets import open_app
 
 if TYPE_CHECKING:
     from quarterturn.accounts.store import Token
 
 
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    token = typer.Typer(help="API tokens of the service: accounts, roles and scopes.")
-    token.command("create")(create)
-    token.command("list")(list_tokens)
-    token.command("revoke")(revoke)
-    token.command("link")(link)
-    app.add_typer(token, name="token")
+verbs = typer.Typer(name="token", help="API tokens of the service: accounts, roles and scopes.")
 
 
+@verbs.command("create")
 def create(
     account: Annotated[str, typer.Argument(help="The token's account, a pseudonym.")],
     role: Annotated[Role, typer.Option(help="The role of its holder.")],
@@ -34,8 +29,6 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Create a token, and print it this once; only its hash is stored."""
-    from quarterturn.cli.terminal.secrets import open_app
-
     with open_app(home) as app:
         text, made = app.accounts.create(account, role, scopes=scope or (), days=days)
     out = Output(as_json=as_json)
@@ -44,27 +37,26 @@ def create(
     out.result(_plain(made) | {"token": text}, text)
 
 
+@verbs.command("list")
 def list_tokens(home: Home = HOME, as_json: Json = False) -> None:
     """List the tokens with account, scopes and expiry, without their secret text."""
-    from quarterturn.cli.terminal.secrets import open_app
-
     with open_app(home) as app:
         tokens = app.accounts.list()
     lines = [_line(token) for token in tokens] or ["there is no token yet: `quarterturn token create`"]
     Output(as_json=as_json).result([_plain(token) for token in tokens], *lines)
 
 
+@verbs.command("revoke")
 def revoke(
     number: Annotated[int, typer.Argument(help="The token's number.")], home: Home = HOME, as_json: Json = False
 ) -> None:
     """Revoke a token; it is invalid from now on."""
-    from quarterturn.cli.terminal.secrets import open_app
-
     with open_app(home) as app:
         token = app.accounts.revoke(number)
     Output(as_json=as_json).result(_plain(token), _line(token))
 
 
+@verbs.command("link")
 def link(
     account: Annotated[str, typer.Argument(help="The account.")],
     party: Annotated[str, typer.Argument(help="An account of the party that it belongs to.")],
@@ -72,8 +64,6 @@ def link(
     as_json: Json = False,
 ) -> None:
     """Link an account to another one of the same people, to share its quotas."""
-    from quarterturn.cli.terminal.secrets import open_app
-
     with open_app(home) as app:
         app.accounts.link(account, party)
         app.public_view.update()  # which runs count is said of parties

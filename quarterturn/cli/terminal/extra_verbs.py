@@ -34,9 +34,12 @@ class ExtraVerb:
         """Return the verb as it is typed."""
         return f"{self.group} {self.name}".strip()
 
-    def register(self, app: typer.Typer) -> None:
-        """Add the verb to a group; its extra is imported when it is used."""
-        app.registered_commands.append(LazyCommandInfo(self.name, self.about, self.load, self.is_installed))
+    @property
+    def verbs(self) -> typer.Typer:
+        """Return a part of a group with this verb; its extra is imported when it is used."""
+        verbs = typer.Typer()
+        verbs.registered_commands.append(LazyCommandInfo(self.name, self.about, self.load, self.is_installed))
+        return verbs
 
     def is_installed(self) -> bool:
         """Return whether the extra is installed; nothing of it is imported."""

@@ -131,27 +131,25 @@ def _verbs(app: typer.Typer) -> dict[str, LazyCommand]:
     return {str(verb.name): verb for verb in _iterate(app)}
 
 
-def _iterate(app: typer.Typer) -> Iterator[LazyCommand]:
+def _iterate(app: typer.Typer, title: str | None = None) -> Iterator[LazyCommand]:
     for command in app.registered_commands:
-        yield _verb(command)
+        yield _verb(command, title)
     for group in app.registered_groups:
-        title = group.rich_help_panel
-        yield LazyCommand(
-            str(group.name),
-            typer.main.solve_typer_info_help(group),
-            title if isinstance(title, str) else None,
-            partial(_make_group, group),
-        )
+        info: Any = typer.main.solve_typer_info_defaults(group)
+        if info.name:
+            yield LazyCommand(info.name, info.help, info.rich_help_panel, partial(_make_group, group))
+        else:  # as in Typer, the verbs of a part without a name belong to the whole
+            yield from _iterate(info.typer_instance, info.rich_help_panel)
 
 
-def _verb(info: CommandInfo) -> LazyCommand:
+def _verb(info: CommandInfo, title: str | None) -> LazyCommand:
     if isinstance(info, LazyCommandInfo):
-        return LazyCommand(str(info.name), str(info.help), info.rich_help_panel, info.load, info.is_installed)
+        return LazyCommand(str(info.name), str(info.help), title, info.load, info.is_installed)
     callback: Any = info.callback
     name = info.name or typer.main.get_command_name(callback.__name__)
     about = info.help or inspect.getdoc(callback) or ""
     make = partial(typer.main.get_command_from_info, info, pretty_exceptions_short=False, rich_markup_mode=None)
-    return LazyCommand(name, about, info.rich_help_panel, make)
+    return LazyCommand(name, about, title, make)
 
 
 def _make_group(info: TyperInfo) -> Any:

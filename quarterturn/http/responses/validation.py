@@ -57,17 +57,8 @@ def problem_of(error: Exception) -> Problem:
 
 def of_field(field: str, expected: str, given: Any = None) -> Members:
     """Explain one wrong field of a body that pydantic accepted."""
-    return explained(
-        [
-            {
-                "type": "value_error",
-                "loc": ("body", field),
-                "msg": expected,
-                "input": given,
-                "ctx": {"expected": expected},
-            }
-        ]
-    )
+    error = {"type": "value_error", "loc": ("body", field), "input": given, "ctx": {"expected": expected}}
+    return explained([error])
 
 
 def unknown_parameters(given: Collection[str], known: Sequence[str]) -> Members:
@@ -75,20 +66,8 @@ def unknown_parameters(given: Collection[str], known: Sequence[str]) -> Members:
     names = (
         f"one of this route's query parameters ({', '.join(known)})" if known else "no query parameter on this route"
     )
-    kind = "unknown_parameter"
-    return explained(
-        [
-            {
-                "type": kind,
-                "loc": (
-                    "query",
-                    shown(name) or "a name",
-                ),
-                "ctx": {"names": names},
-            }
-            for name in given
-        ]
-    )
+    places = [("query", shown(name) or "a name") for name in given]
+    return explained([{"type": "unknown_parameter", "loc": place, "ctx": {"names": names}} for place in places])
 
 
 def _invalid(error: Mapping[str, Any]) -> Invalid:

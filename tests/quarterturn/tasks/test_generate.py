@@ -9,10 +9,11 @@ import pytest
 from grammars.admission.existing_tasks import TaskIndex
 from grammars.draw import free_choices
 from grammars.errors import Exhausted
+from grammars.language.load import library
 from rotation.errors import NotFound, Refused
 from rotation.generation import dev_sets, shipped_dev_sets
 from rotation.generation.generate import MOST_FAILURES, TaskGenerator
-from rotation.generation.grammars import shipped_grammars
+from rotation.generation.grammars import shipped_among
 from rotation.generation.replenish import Replenishment
 from rotation.month.sets import DEMO, SETS, Stratum
 from vault.task.document import Task
@@ -77,7 +78,7 @@ class Prover:
 
 @pytest.fixture(scope="module")
 def grammars():
-    return shipped_grammars()
+    return shipped_among(library())
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from grammars.language.load import LIBRARY
 from quarterturn.cli.daily import grammar_text
 from quarterturn.tasks import grammar_report
 from rotation.generation import shipped_dev_sets
-from rotation.generation.grammars import shipped_grammars
+from rotation.generation.grammars import shipped_grammar
 
 from ...patience import PATIENCE
 
@@ -59,7 +59,7 @@ def test_a_shipped_grammar_has_months_left_in_a_new_home(home, say, tmp_path, ch
 @pytest.mark.slow
 def test_used_skeletons_of_a_home_are_counted(home, monkeypatch, opened):
     house = opened(home)
-    grammar = shipped_grammars()["git"]
+    grammar = shipped_grammar("git")
     tag = house.vault.tag("skeleton", "git/glance:staged")
     monkeypatch.setattr(house.months, "taken", lambda: {tag: "cohort-2026-12"})
     used = house.known_tasks.used(grammar)

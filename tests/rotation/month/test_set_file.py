@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from freezing.set_file_page import COMMAND, reference
 from rotation.errors import Malformed, NotFound
 from rotation.exposure.tracks import TRACKS as RUN_TRACKS
 from rotation.month import set_file
-from rotation.month.set_file_reference import COMMAND, reference
 from rotation.month.sets import DEMO, SETS, SetSpec, Stratum, chosen, read
 
 OWN = """

@@ -43,7 +43,7 @@ def last_sync_fails(monkeypatch):
         raise OSError(5, "Input/output error")
 
     def arm():
-        monkeypatch.setattr(private_files, "sync_folder", failing)
+        monkeypatch.setattr(private_files, "sync", failing)
 
     yield arm
     monkeypatch.undo()

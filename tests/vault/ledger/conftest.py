@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -32,11 +32,18 @@ from vault.ledger.tree.merkle import set_root
 from vault.ledger.write.append import LogWriter
 from vault.task import variant
 
+P, S, R = ParamSpec("P"), TypeVar("S"), TypeVar("R")
+
 ORIGIN = "bench.example/log"
 COHORTS = ("cohort-2026-12", "cohort-2027-01", "cohort-2027-02", "cohort-2027-03")
 RETIRED = COHORTS[0]
 STRATA = (("filesystem", "single-tool", "easy"), ("git", "recovery", "hard"))
 CANARY = "6f1f7d7e-0f5a-4d0e-9a51-2f6f4d7a9c11"
+
+
+def deferred(act: Callable[Concatenate[S, P], R]) -> Callable[P, Callable[[S], R]]:
+    """Take all arguments but the first now, and later the first: whom or what it acts on."""
+    return lambda *args, **named: lambda subject: act(subject, *args, **named)
 
 
 def dice(*names: object) -> bytes:

@@ -36,7 +36,7 @@ from vault.ledger.statements.statement import STATEMENTS, statement_form
 from vault.ledger.tree.merkle import MerkleTree, inclusion_proof, leaf_hash, set_root
 from vault.ledger.tree.tiles import entries_path, pack_entries, tile_path
 
-from .conftest import ORIGIN, SECOND, Month, drawn_signer, second_signature
+from .conftest import ORIGIN, SECOND, Month, deferred, drawn_signer, second_signature
 
 SIGNERS = {signer.verifier.vkey: signer for signer in map(drawn_signer, ("key", "second key", "third"))}
 KEYS = list(SIGNERS)
@@ -496,51 +496,41 @@ def _additions(title: str, form: Form, root: Root, value: Any, peers: list[tuple
                 break
 
 
-def _drop(root: Root, path: Path_) -> Callable[[History], None]:
-    def make(history: History) -> None:
-        top = root(history)
-        history.keep(top, path)
-        del at(top, path[:-1])[path[-1]]
-
-    return make
+@deferred
+def _drop(history: History, root: Root, path: Path_) -> None:
+    top = root(history)
+    history.keep(top, path)
+    del at(top, path[:-1])[path[-1]]
 
 
-def _set(root: Root, path: Path_, value: Any) -> Callable[[History], None]:
-    def make(history: History) -> None:
-        top = root(history)
-        at(top, path[:-1])[path[-1]] = _copy(value)
-        history.keep(top, path)
-
-    return make
+@deferred
+def _set(history: History, root: Root, path: Path_, value: Any) -> None:
+    top = root(history)
+    at(top, path[:-1])[path[-1]] = _copy(value)
+    history.keep(top, path)
 
 
-def _repeat(root: Root, path: Path_) -> Callable[[History], None]:
-    def make(history: History) -> None:
-        top = root(history)
-        above = at(top, path[:-1])
-        above.insert(path[-1] + 1, _copy(above[path[-1]]))
-        history.keep(top, path[:-1])
-
-    return make
+@deferred
+def _repeat(history: History, root: Root, path: Path_) -> None:
+    top = root(history)
+    above = at(top, path[:-1])
+    above.insert(path[-1] + 1, _copy(above[path[-1]]))
+    history.keep(top, path[:-1])
 
 
-def _swap(root: Root, path: Path_, other_root: Root, other_path: Path_) -> Callable[[History], None]:
-    def make(history: History) -> None:
-        top, other_top = root(history), other_root(history)
-        above, other = at(top, path[:-1]), at(other_top, other_path[:-1])
-        above[path[-1]], other[other_path[-1]] = other[other_path[-1]], above[path[-1]]
-        history.keep(top, path)
-        history.keep(other_top, other_path)
-
-    return make
+@deferred
+def _swap(history: History, root: Root, path: Path_, other_root: Root, other_path: Path_) -> None:
+    top, other_top = root(history), other_root(history)
+    above, other = at(top, path[:-1]), at(other_top, other_path[:-1])
+    above[path[-1]], other[other_path[-1]] = other[other_path[-1]], above[path[-1]]
+    history.keep(top, path)
+    history.keep(other_top, other_path)
 
 
-def _rename(root: Root, path: Path_, key: str) -> Callable[[History], None]:
-    def make(history: History) -> None:
-        above = at(root(history), path[:-1])
-        above[key] = above.pop(path[-1])
-
-    return make
+@deferred
+def _rename(history: History, root: Root, path: Path_, key: str) -> None:
+    above = at(root(history), path[:-1])
+    above[key] = above.pop(path[-1])
 
 
 _MANY = 4  # of more leaves of a kind, every second one is changed
@@ -618,16 +608,14 @@ def _row_at(name: str, index: int) -> Root:
     return lambda history: history.releases[-1].rows[name][index]
 
 
-def _bound(make: Callable[[History], None], name: str, index: int) -> Callable[[History], None]:
-    def make_and_bind(history: History) -> None:
-        release = history.releases[-1]
-        before = _copy(release.rows[name])
-        make(history)
-        for row, old in zip(release.rows[name], before, strict=True):
-            if row != old:
-                history.bind_again(release, name, row)
-
-    return make_and_bind
+@deferred
+def _bound(history: History, make: Callable[[History], None], name: str, index: int) -> None:
+    release = history.releases[-1]
+    before = _copy(release.rows[name])
+    make(history)
+    for row, old in zip(release.rows[name], before, strict=True):
+        if row != old:
+            history.bind_again(release, name, row)
 
 
 def changes_of_manifest(history: History) -> Iterator[Change]:

@@ -35,6 +35,7 @@ from .conftest import (
     WITNESS,
     WRONG_VERDICT,
     Month,
+    deferred,
     drawn_signer,
     second_signature,
     solved,
@@ -69,14 +70,11 @@ class Lie:
 # -- how months are played
 
 
-def _steps(*steps: Step) -> Play:
+@deferred
+def _steps(operator: Month, *steps: Step) -> None:
     """Take these steps in turn."""
-
-    def play(operator: Month) -> None:
-        for step in steps:
-            step(operator)
-
-    return play
+    for step in steps:
+        step(operator)
 
 
 def _first_run(operator: Month) -> None:
@@ -123,16 +121,13 @@ def _checked(**facts: object) -> Play:
     return _steps(lambda operator: operator.play_checked().check(**facts))
 
 
-def _attempts(*attempts: int) -> Play:
+@deferred
+def _attempts(operator: Month, *attempts: int) -> None:
     """Play as many runs of one submitter, with these numbers."""
-
-    def play(operator: Month) -> None:
-        operator.begin()
-        operator.submitters = {number: ("favourite", attempt) for number, attempt in enumerate(attempts, 1)}
-        for number in operator.submitters:
-            operator.play_run(number)
-
-    return play
+    operator.begin()
+    operator.submitters = {number: ("favourite", attempt) for number, attempt in enumerate(attempts, 1)}
+    for number in operator.submitters:
+        operator.play_run(number)
 
 
 def _numbered(operator: Month) -> None:
@@ -142,26 +137,20 @@ def _numbered(operator: Month) -> None:
     operator.runs.reverse()
 
 
-def _results(**fields: object) -> Play:
+@deferred
+def _results(operator: Month, **fields: object) -> None:
     """Bind results with these fields."""
-
-    def play(operator: Month) -> None:
-        honest = operator.result
-        operator.result = lambda *of: honest(*of) | fields  # type: ignore[method-assign]
-        _first_run(operator)
-
-    return play
+    honest = operator.result
+    operator.result = lambda *of: honest(*of) | fields  # type: ignore[method-assign]
+    _first_run(operator)
 
 
-def edited(name: str, change: Callable[[list[Any]], object]) -> Callable[[Files], None]:
+@deferred
+def edited(files: Files, name: str, change: Callable[[list[Any]], object]) -> None:
     """Edit the lines of a file, before the operator binds it as if it were true."""
-
-    def edit(files: Files) -> None:
-        rows = [json.loads(line) for line in files[name].splitlines()]
-        other = change(rows)
-        files[name] = b"".join(canonical(row) + b"\n" for row in (other if isinstance(other, list) else rows))
-
-    return edit
+    rows = [json.loads(line) for line in files[name].splitlines()]
+    other = change(rows)
+    files[name] = b"".join(canonical(row) + b"\n" for row in (other if isinstance(other, list) else rows))
 
 
 def _bound(edit: Callable[[Files], object], of: str = "good") -> Play:
@@ -193,15 +182,12 @@ def _opened(of: str = "good", **fields: Callable[[Any], object]) -> Play:
     return lambda operator: GOOD[of](operator).retire(with_other(**fields))
 
 
-def _passed_on(edit: Callable[[Path], object]) -> Play:
+@deferred
+def _passed_on(operator: Month, edit: Callable[[Path], object]) -> Path:
     """Edit an honest release after it was published, as anybody can who passes it on."""
-
-    def play(operator: Month) -> Path:
-        folder = operator.play().retire()
-        edit(folder)
-        return folder
-
-    return play
+    folder = operator.play().retire()
+    edit(folder)
+    return folder
 
 
 def _file(name: str, change: Callable[[bytes], bytes]) -> Play:
@@ -216,14 +202,11 @@ def _leaves(change: Callable[[list[bytes]], list[bytes]]) -> Play:
     return _passed_on(edit)
 
 
-def _logged(leaf_of: Callable[[Month], bytes]) -> Play:
+@deferred
+def _logged(operator: Month, leaf_of: Callable[[Month], bytes]) -> Path:
     """Log these bytes as a leaf."""
-
-    def play(operator: Month) -> Path:
-        operator.play().log("strange", leaf_of(operator))
-        return operator.retire(by_hand=True)
-
-    return play
+    operator.play().log("strange", leaf_of(operator))
+    return operator.retire(by_hand=True)
 
 
 def _texts_swapped(content: Any) -> list[Any]:
@@ -261,30 +244,24 @@ def _favourite(operator: Month, *, broken: bool) -> Path:
     return folder
 
 
-def _broken(change: Callable[[list[dict]], object], *, both: bool = False, **evidence: object) -> Play:
+@deferred
+def _broken(operator: Month, change: Callable[[list[dict]], object], *, both: bool = False, **evidence: object) -> None:
     """Withdraw a task as broken, or both of the cohort, with these changes of the evidence."""
-
-    def play(operator: Month) -> None:
-        operator.begin_without_reserve().play_run(1)
-        for task in list(operator.cohorts[RETIRED])[: 1 + both]:
-            operator.withdraw_broken(task, None, **evidence)
-        change(operator.evidence)
-
-    return play
+    operator.begin_without_reserve().play_run(1)
+    for task in list(operator.cohorts[RETIRED])[: 1 + both]:
+        operator.withdraw_broken(task, None, **evidence)
+    change(operator.evidence)
 
 
+@deferred
 def _played_otherwise(
-    calls: Callable[[list[dict]], list[dict]], answer: str = 'the "first"', **evidence: object
-) -> Play:
+    operator: Month, calls: Callable[[list[dict]], list[dict]], answer: str = 'the "first"', **evidence: object
+) -> None:
     """Withdraw a task as broken, with these calls in the place of those of its solutions."""
-
-    def play(operator: Month) -> None:
-        gone = operator.cohorts[RETIRED][1]
-        committed = solved(operator, gone)
-        operator.begin_without_reserve().play_run(1)
-        operator.withdraw_broken(gone, None, calls=calls(committed), answer=answer, **evidence)
-
-    return play
+    gone = operator.cohorts[RETIRED][1]
+    committed = solved(operator, gone)
+    operator.begin_without_reserve().play_run(1)
+    operator.withdraw_broken(gone, None, calls=calls(committed), answer=answer, **evidence)
 
 
 def _leaked_with_evidence(operator: Month, *, other: bool = True) -> None:
@@ -325,49 +302,42 @@ def _withdraw_nobody(operator: Month) -> None:
     operator.log("nobody", leaf.withdraw("t-" + "a" * 16, ZERO, **facts))
 
 
-def _second(signer: Signer | None, *, named: Signer | None = SECOND, origin: str = ORIGIN, **signed: object) -> Play:
+@deferred
+def _second(
+    operator: Month, signer: Signer | None, *, named: Signer | None = SECOND, origin: str = ORIGIN, **signed: object
+) -> None:
     """Withdraw a task with the signature of `signer`, over these facts, where the set names the key of `named`."""
-
-    def play(operator: Month) -> None:
-        operator.second = named
-        operator.begin_without_reserve().play_run(1)
-        gone = operator.cohorts[RETIRED][0]
-        facts = {"month": operator.month, "cause": "leak", "reason": "it leaked", "replacement": None} | signed
-        task = str(facts.pop("task", gone))
-        unsigned = leaf.withdraw(task, operator.promised(gone), **facts)
-        operator.withdraw(gone, None, signature=signer and second_signature(signer, unsigned, origin))
-
-    return play
+    operator.second = named
+    operator.begin_without_reserve().play_run(1)
+    gone = operator.cohorts[RETIRED][0]
+    facts = {"month": operator.month, "cause": "leak", "reason": "it leaked", "replacement": None} | signed
+    task = str(facts.pop("task", gone))
+    unsigned = leaf.withdraw(task, operator.promised(gone), **facts)
+    operator.withdraw(gone, None, signature=signer and second_signature(signer, unsigned, origin))
 
 
-def _exchanged_keys(second: Signer | None) -> Play:
+@deferred
+def _exchanged_keys(operator: Month, second: Signer | None) -> None:
     """Let the next set name other keys, or none, before a task of an older cohort is withdrawn."""
-
-    def play(operator: Month) -> None:
-        operator.second = SECOND
-        operator.begin_without_reserve().play_run(1)
-        operator.second = second
-        operator.turn()
-        operator.withdraw(operator.cohorts["cohort-2027-01"][0], None)
-
-    return play
+    operator.second = SECOND
+    operator.begin_without_reserve().play_run(1)
+    operator.second = second
+    operator.turn()
+    operator.withdraw(operator.cohorts["cohort-2027-01"][0], None)
 
 
 # -- cohorts and reserves
 
 
-def _entering(tasks: Callable[[Month, str, list[str]], list[str]]) -> Play:
+@deferred
+def _entering(operator: Month, tasks: Callable[[Month, str, list[str]], list[str]]) -> None:
     """Let a cohort enter with the second month, of tasks that follow from one withdrawn and those retired before."""
-
-    def play(operator: Month) -> None:
-        operator.begin_without_reserve().play_run(1)
-        gone, retired = operator.cohorts["cohort-2027-01"][0], operator.cohorts[RETIRED]
-        operator.withdraw(gone, None)
-        operator.end()
-        operator.enter(*tasks(operator, gone, retired))
-        operator.state_set()
-
-    return play
+    operator.begin_without_reserve().play_run(1)
+    gone, retired = operator.cohorts["cohort-2027-01"][0], operator.cohorts[RETIRED]
+    operator.withdraw(gone, None)
+    operator.end()
+    operator.enter(*tasks(operator, gone, retired))
+    operator.state_set()
 
 
 def _new_task(operator: Month, place: int = 1) -> str:
@@ -387,15 +357,12 @@ def _past(operator: Month) -> None:
     operator.cohorts["cohort-2026-11"] = operator.cohorts.pop("cohort-2027-03")
 
 
-def _cohorts(change: Callable[[list[dict]], object]) -> Play:
+@deferred
+def _cohorts(operator: Month, change: Callable[[list[dict]], object]) -> None:
     """State the cohorts of the first set with this change."""
-
-    def play(operator: Month) -> None:
-        rows = [operator.as_cohort(name) for name in operator.cohorts]
-        change(rows)
-        operator.begin(cohorts=rows)
-
-    return play
+    rows = [operator.as_cohort(name) for name in operator.cohorts]
+    change(rows)
+    operator.begin(cohorts=rows)
 
 
 def _names_swapped(rows: list[dict]) -> None:
@@ -430,13 +397,10 @@ def _hex_promises(operator: Month, tasks: list[str]) -> list[str]:
     return [operator.promised(task).hex() for task in tasks]
 
 
-def _reserved(reserve: Callable[[Month], dict[str, list[str]]]) -> Play:
+@deferred
+def _reserved(operator: Month, reserve: Callable[[Month], dict[str, list[str]]]) -> None:
     """State a reserve of these tasks, by stratum, in the first set."""
-
-    def play(operator: Month) -> None:
-        operator.begin(reserve={name: _hex_promises(operator, tasks) for name, tasks in reserve(operator).items()})
-
-    return play
+    operator.begin(reserve={name: _hex_promises(operator, tasks) for name, tasks in reserve(operator).items()})
 
 
 def _reserved_after_withdrawal(operator: Month) -> None:
@@ -467,38 +431,32 @@ def _mislabelled(operator: Month) -> None:
     operator.withdraw(operator.cohorts[RETIRED][0], operator.spares[0])
 
 
-def _seeds(change: Callable[[list[dict]], list[dict]]) -> Play:
+@deferred
+def _seeds(operator: Month, change: Callable[[list[dict]], list[dict]]) -> None:
     """Play three months of two live cohorts; the last retirement opens these seeds, not the one that is due."""
-
-    def play(operator: Month) -> None:
-        operator.plan_two_cohorts().begin().turn()
-        operator.turn()
-        seeds = [
-            {"set": at, "seed": seed.hex(), "salt": salt.hex()}
-            for at, (seed, salt) in ((at, operator.draw_seed(month)) for at, (month, _) in operator.drawn.items())
-        ]
-        operator.retirement = {"draw_seeds": change(seeds)}
-
-    return play
+    operator.plan_two_cohorts().begin().turn()
+    operator.turn()
+    seeds = [
+        {"set": at, "seed": seed.hex(), "salt": salt.hex()}
+        for at, (seed, salt) in ((at, operator.draw_seed(month)) for at, (month, _) in operator.drawn.items())
+    ]
+    operator.retirement = {"draw_seeds": change(seeds)}
 
 
 # -- the key
 
 
-def _handed_over(signers: Callable[[Month], tuple[Signer, Signer]], **facts: object) -> Play:
+@deferred
+def _handed_over(operator: Month, signers: Callable[[Month], tuple[Signer, Signer]], **facts: object) -> None:
     """Log a change of the key that these two signed for the old key and the new one."""
-
-    def play(operator: Month) -> None:
-        _first_run(operator)
-        signed = json.loads(leaf.key(old=operator.signer, new=NEW, size=len(operator.leaves)))["predicate"]
-        for word, signer in zip(("old", "new"), signers(operator), strict=True):
-            pair = json.loads(leaf.key(old=signer, new=signer, size=len(operator.leaves)))["predicate"]
-            if signer is not (operator.signer if word == "old" else NEW):
-                signed["signatures"][word] = pair["signatures"][word]
-        digest = leaf.sha256_hex(NEW.verifier.public)
-        operator.hand_over(NEW, leaf.statement("key", ORIGIN, digest, signed | facts), careless=True)
-
-    return play
+    _first_run(operator)
+    signed = json.loads(leaf.key(old=operator.signer, new=NEW, size=len(operator.leaves)))["predicate"]
+    for word, signer in zip(("old", "new"), signers(operator), strict=True):
+        pair = json.loads(leaf.key(old=signer, new=signer, size=len(operator.leaves)))["predicate"]
+        if signer is not (operator.signer if word == "old" else NEW):
+            signed["signatures"][word] = pair["signatures"][word]
+    digest = leaf.sha256_hex(NEW.verifier.public)
+    operator.hand_over(NEW, leaf.statement("key", ORIGIN, digest, signed | facts), careless=True)
 
 
 def _returning_key(operator: Month) -> None:
@@ -533,29 +491,25 @@ def _signed_by_both(operator: Month) -> Path:
     return folder
 
 
-def _handed_over_by(old: Signer | None = None, new: Signer = NEW, name: str = ORIGIN, *, again: bool = False) -> Play:
+@deferred
+def _handed_over_by(
+    operator: Month, old: Signer | None = None, new: Signer = NEW, name: str = ORIGIN, *, again: bool = False
+) -> None:
     """Let these keys sign a change of the log's key, under the name of this log or of another one."""
-
-    def play(operator: Month) -> None:
-        operator.play_across(NEW) if again else operator.play_half()
-        pair = [Signer(name, key.key) for key in (old or operator.signer, new)]
-        operator.hand_over(new, leaf.key(old=pair[0], new=pair[1], size=len(operator.leaves)), careless=True)
-        operator.keys = list(dict.fromkeys([*operator.keys, THIRD.verifier.vkey]))
-
-    return play
+    operator.play_across(NEW) if again else operator.play_half()
+    pair = [Signer(name, key.key) for key in (old or operator.signer, new)]
+    operator.hand_over(new, leaf.key(old=pair[0], new=pair[1], size=len(operator.leaves)), careless=True)
+    operator.keys = list(dict.fromkeys([*operator.keys, THIRD.verifier.vkey]))
 
 
 # -- time, as a witness sees it; its limits are in `test_time_doubts.py`
 
 
-def _at(clock: Iterable[int]) -> Play:
+@deferred
+def _at(operator: Month, clock: Iterable[int]) -> None:
     """Let a witness cosign each head at the next second of a clock."""
-
-    def play(operator: Month) -> None:
-        operator.clock = iter(clock)
-        operator.play()
-
-    return play
+    operator.clock = iter(clock)
+    operator.play()
 
 
 def _scored_at_once(operator: Month) -> None:
@@ -581,20 +535,17 @@ def _other_checkpoint(operator: Month) -> Path:
     return folder
 
 
-def _run_under_older_head(*late: int) -> Play:
+@deferred
+def _run_under_older_head(operator: Month, *late: int) -> None:
     """Play a run under the head before the set, and before these tasks of its cohort were committed to."""
-
-    def play(operator: Month) -> None:
-        after = [operator.cohorts[RETIRED][place] for place in late]
-        early = [task for tasks in operator.cohorts.values() for task in tasks if task not in after]
-        operator.commit(*early, *operator.spares)
-        operator.publish()
-        head = operator.writer.checkpoint()
-        operator.commit(*after)
-        operator.state_set()
-        operator.play_run(1, size=head.size, root=head.root)
-
-    return play
+    after = [operator.cohorts[RETIRED][place] for place in late]
+    early = [task for tasks in operator.cohorts.values() for task in tasks if task not in after]
+    operator.commit(*early, *operator.spares)
+    operator.publish()
+    head = operator.writer.checkpoint()
+    operator.commit(*after)
+    operator.state_set()
+    operator.play_run(1, size=head.size, root=head.root)
 
 
 def _other_manifest(operator: Month) -> Path:
@@ -652,16 +603,13 @@ def _fewer(operator: Month) -> None:
     operator.score(1, fewer)
 
 
-def _log_entries(*entries: int | None) -> Play:
+@deferred
+def _log_entries(operator: Month, *entries: int | None) -> None:
     """State as many entries of the access log in one set after the other; with None, nothing of it."""
-
-    def play(operator: Month) -> None:
-        first, *later = [{} if size is None else {"access_log": (size, bytes(32))} for size in entries]
-        operator.begin(**first)
-        for facts in later:
-            operator.turn(**facts)
-
-    return play
+    first, *later = [{} if size is None else {"access_log": (size, bytes(32))} for size in entries]
+    operator.begin(**first)
+    for facts in later:
+        operator.turn(**facts)
 
 
 TOTALS_OF_OTHERS = [(name, ZERO) for name in ("cohort-2027-03", "cohort-2027-02", "cohort-2027-01", RETIRED)]

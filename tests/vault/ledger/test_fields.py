@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from vault.ledger import fields
+from freezing import ledger_rules as fields
 from vault.ledger.statements.rules import RULES
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -21,4 +21,4 @@ def test_each_entry_names_rules_that_exist():
 
 
 def test_the_page_is_what_the_tables_make():
-    assert PAGE.read_text() == fields.page(), "python -m vault.ledger.fields > docs/reference/ledger-rules.md"
+    assert PAGE.read_text() == fields.page(), "python -m freezing.ledger_rules > docs/reference/ledger-rules.md"

@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from freezing.ledger_rules import CHECKED, WORD
 from vault.ledger.audit.verify import audit
-from vault.ledger.fields import CHECKED, WORD
 from vault.ledger.signatures.policy import Policy
 from vault.ledger.statements.statement import STATEMENTS
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 from jsonschema import Draft202012Validator
 
+from freezing.statement_schemas import schema_of
 from vault.errors import Malformed
 from vault.ledger.release.contents import FORMS
 from vault.ledger.statements.forms import BASIC, PATTERNS, TEXT_LIMIT, Form, json_pattern, require_form
 from vault.ledger.statements.jcs import parse_canonical
-from vault.ledger.statements.schemas import schema_of
 from vault.ledger.statements.statement import statement_form
 
 from ...browser.releases import leaves_of

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from freezing.statement_schemas import files, schema
 from vault.errors import Malformed
 from vault.ledger.statements import leaf
 from vault.ledger.statements.jcs import canonical
-from vault.ledger.statements.schemas import files, schema
 
 from ..builders import signer
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from freezing.single_file import write
 from vault.ledger.audit.command import main
-from vault.ledger.audit.single_file import write
 from vault.ledger.audit.verify import audit
 
 from ..builders import RELEASE, VECTORS
@@ -24,7 +24,7 @@ ALONE = (sys.executable, "-I", "-S")  # of what is installed nothing is found
 
 
 def test_the_file_is_what_the_modules_make():
-    assert FILE.read_text() == write(), "python -m vault.ledger.audit.single_file > docs/audit.py"
+    assert FILE.read_text() == write(), "python -m freezing.single_file > docs/audit.py"
 
 
 def test_it_says_what_the_modules_say_where_nothing_is_installed():

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from vault.errors import Malformed
-from vault.files import make_folder, sync_folder
+from vault.files import make_folder, sync
 
 BLOCK = 512
 RECORD = 20 * BLOCK  # the whole archive is a multiple of it, as tar's own are
@@ -90,10 +90,10 @@ def unpack(path: Path, folder: Path) -> None:
         shutil.rmtree(draft, ignore_errors=True)
         raise
     for below in (below for below in draft.rglob("*") if below.is_dir()):
-        sync_folder(below)
-    sync_folder(draft)
+        sync(below)
+    sync(draft)
     draft.rename(folder)
-    sync_folder(folder.parent)
+    sync(folder.parent)
 
 
 def _unpack(file: BinaryIO, draft: Path, release: str) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from vault.errors import Refused, Unavailable
-from vault.files import make_folder, sync_folder, write_atomically
+from vault.files import make_folder, sync, write_atomically
 from vault.ledger.release.contents import (
     AGGREGATE,
     ATTESTATION,
@@ -256,10 +256,10 @@ def write_whole(folder: Path, files: Mapping[str, bytes]) -> None:
     sibling.mkdir()
     for path, data in files.items():
         write_atomically(sibling / path, data, sibling / ".new")
-    sync_folder(sibling)
+    sync(sibling)
     sibling.rename(folder)
     try:
-        sync_folder(folder.parent)
+        sync(folder.parent)
     except OSError:
         with suppress(OSError):
             folder.rename(sibling)

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from vault.errors import Broken, Malformed, Refused, Unavailable
 from vault.file_lock import locked
-from vault.files import make_folder, sync_folder, write_atomically
+from vault.files import make_folder, sync, write_atomically
 from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.signatures.note import Signer, Verifier, read_line, take_apart
 from vault.ledger.statements.log_state import handover
@@ -231,7 +231,7 @@ class LogWriter:
             self._keep(note)  # written anew: whoever wrote it may have died, or failed, before it was on the disk
             self._publish(cosigned, head.size)
         else:
-            sync_folder(self.folder)  # the same of the last name that a publication gives
+            sync(self.folder)  # the same of the last name that a publication gives
         return head
 
     def _cosigned(self, note: str, size: int) -> str:

@@ -15,20 +15,13 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from quarterturn.launcher import (
-    announcement,
-    backends,
-    github_openapi,
-    images,
-    locks,
-    machine,
-    node,
-)
+from launcher import announcement, backends, engine, github_openapi
+from quarterturn.launcher import images, locks, machine, node
 from quarterturn.launcher.installer import Installer
 from quarterturn.launcher.stamps import Stamps, key
 from quarterturn.launcher.steps import INTERRUPTED, MALFORMED, NO, Stop, complain, say, stop_said
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 TESTS = "tests"
 STRESS = "--stress"
 AGENT_LOCK = "examples/agents/llm/requirements.txt"  # what the rulebook needs, and clients of language models
@@ -109,7 +102,7 @@ def bench(arguments: Sequence[str]) -> int:
     installer = prepare(tests=True)  # what we are compared with is installed with the tests
     named = [word for word in arguments if not word.startswith("-") and not word.isdigit()]
     wants_engine = not {"-h", "--help"} & set(arguments) and ("docker" in named or not named)
-    with machine.engine() if wants_engine and machine.may_install() else nullcontext():
+    with engine.provide() if wants_engine and machine.may_install() else nullcontext():
         program = str(ROOT / "bench" / "main.py")
         return subprocess.run([installer.python, program, *arguments], check=False).returncode
 
@@ -168,7 +161,7 @@ def test(arguments: Sequence[str]) -> int:
 
 
 def _test_all(words: Sequence[str], *, on_ci: bool) -> int:
-    lacks_engine = not machine.engine_answers()  # one that answers says itself which images it has
+    lacks_engine = not engine.answers()  # one that answers says itself which images it has
     announcement.announce(Stamps(ROOT / ".venv" / "stamps"), machine.ALL_FOR_THE_TESTS, images=lacks_engine)
     with stop_said("tests that need them are not run", unless=on_ci):
         exhaustive = machine.FOR_EXHAUSTIVE_TESTS if "--exhaustive" in words else {}
@@ -179,7 +172,7 @@ def _test_all(words: Sequence[str], *, on_ci: bool) -> int:
             installer.environment("consumers", *(ROOT / lock for lock in CONSUMER_LOCKS))
     with ExitStack() as stack:
         with stop_said("tests that need one are not run", unless=on_ci):
-            stack.enter_context(machine.engine())
+            stack.enter_context(engine.provide())
             images.build(os.environ, installer.python)
         return _play(installer, words)
 

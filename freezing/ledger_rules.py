@@ -1,7 +1,7 @@
 """Every field that the log and a release state: the rules that check it, or why it is the operator's word.
 
-`python -m vault.ledger.fields` writes the tables of `docs/reference/ledger-rules.md`. A field without an entry, and an
-entry without a field, fail a test; so does a field that a forger can change unseen and that is not listed as the
+`python -m freezing.ledger_rules` writes the tables of `docs/reference/ledger-rules.md`. A field without an entry, and
+an entry without a field, fail a test; so does a field that a forger can change unseen and that is not listed as the
 operator's word.
 """
 
@@ -222,10 +222,10 @@ for those of the rows below whose file the manifest lists, with those of itself 
 _HEAD = """\
 # The log's rules
 
-Made by `python -m vault.ledger.fields`. Every field of every statement is checked by the rules that stand beside it, or
-is listed as the operator's word: nothing follows from it, and nobody can recompute it. The writer of the log refuses to
-record what breaks a rule between leaves; the audit, `docs/audit.py` and `verify.html` refuse to accept it, and name the
-rule. What the fields mean is described in [ledger formats](ledger-formats.md).
+Made by `python -m freezing.ledger_rules`. Every field of every statement is checked by the rules that stand beside it,
+or is listed as the operator's word: nothing follows from it, and nobody can recompute it. The writer of the log refuses
+to record what breaks a rule between leaves; the audit, `docs/audit.py` and `verify.html` refuse to accept it, and name
+the rule. What the fields mean is described in [ledger formats](ledger-formats.md).
 
 A path is that of the predicate; `[]` stands for each item of a list. In parentheses stands what a field must be, after
 it what checks it. Here and below:

@@ -1,4 +1,4 @@
-"""Reference page of set files, made of the table of their keys: `python -m rotation.month.set_file_reference`."""
+"""Reference page of set files, made of the table of their keys: `python -m freezing.set_file_page`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 from rotation.month.set_file import KEYS
 
-COMMAND = "python -m rotation.month.set_file_reference > docs/reference/set-file.md"
+COMMAND = "python -m freezing.set_file_page > docs/reference/set-file.md"
 
 _HEAD = f"""# Set files
 

@@ -1,4 +1,4 @@
-"""Writes the JSON Schemas of the statements: `python -m vault.ledger.statements.schemas docs/reference/statements`."""
+"""Writes the JSON Schemas of the statements: `python -m freezing.statement_schemas docs/reference/statements`."""
 
 from __future__ import annotations
 

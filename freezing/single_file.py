@@ -1,6 +1,6 @@
 """Generator of `audit.py`: the audit as one file that anybody can read and run with Python alone.
 
-`python -m vault.ledger.audit.single_file > docs/audit.py` writes it.
+`python -m freezing.single_file > docs/audit.py` writes it.
 
 The file has every definition that the audit's command reaches, and no other, from the steps down to the bytes. All
 names are used as they stand, so no two modules on the way may share one. Of docstrings only the first
@@ -22,7 +22,7 @@ from pathlib import Path
 
 from vault.ledger.audit.verify import LIES
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[1]
 START = "vault.ledger.audit.command"
 PACKAGE, LIBRARY, FALLBACK = "cryptography", "vault.ledger.signatures.library", "vault.ledger.signatures.ed25519"
 COLUMNS = 120
@@ -61,7 +61,7 @@ the first failure ends the argument. A doubt does not: it is what an honest oper
 reason for, and you accept it by its number (--accept). docs/reference/ledger-formats.md describes
 the formats.
 
-Made by vault/ledger/audit/single_file.py from the functions of the command `quarterturn audit`:
+Made by freezing/single_file.py from the functions of the command `quarterturn audit`:
 first the steps, then what they rest on. The types of what functions take and give stand there.
 """
 
