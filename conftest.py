@@ -155,7 +155,7 @@ def dice(request: pytest.FixtureRequest) -> random.Random:
 
 @pytest.fixture
 def backend(request: pytest.FixtureRequest) -> str:
-    """Give the database that a test runs on."""
+    """Return the database that a test runs on."""
     return str(getattr(request, "param", "sqlite"))
 
 
@@ -170,7 +170,7 @@ def postgres() -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def migrated_rows(postgres: Server) -> str:
-    """Give the address of a database with all tables and no row, which is copied and never used."""
+    """Return the address of a database with all tables and no row, which is copied and never used."""
     address = postgres.make()
     engine = open_engine(address)
     migrations.upgrade(engine)
@@ -180,7 +180,7 @@ def migrated_rows(postgres: Server) -> str:
 
 @pytest.fixture
 def migrated(backend: str, request: pytest.FixtureRequest) -> Iterator[str]:
-    """Give the address of a database with all tables and no row; on SQLite they are made when it is migrated."""
+    """Yield the address of a database with all tables and no row; on SQLite they are made when it is migrated."""
     if backend == "sqlite":
         yield request.getfixturevalue("url")
         return
@@ -191,7 +191,7 @@ def migrated(backend: str, request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture
 def url(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
-    """Give the address of an empty database."""
+    """Yield the address of an empty database."""
     if backend == "sqlite":
         yield f"sqlite:///{tmp_path / 'quarterturn.db'}"
         return

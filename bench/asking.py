@@ -24,7 +24,7 @@ class Asked:
         return self.seconds / len(self.answers)
 
     def quantile(self, share: float) -> float:
-        """Give how long the slowest of the fastest `share` took."""
+        """Return how long the slowest of the fastest `share` took."""
         return sorted(self.answers)[min(len(self.answers) - 1, int(share * len(self.answers)))]
 
 

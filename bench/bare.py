@@ -16,7 +16,7 @@ app = FastAPI()
 
 @app.get("/")
 async def bare() -> Response:
-    """Give the bytes."""
+    """Return the bytes."""
     return Response(BODY, media_type=MEDIA)
 
 

@@ -30,7 +30,7 @@ def bench(rounds: int = 0) -> Found:
 
 
 def box() -> DockerBox:
-    """Give the box, after building its missing images."""
+    """Return the box, after building its missing images."""
     if machine.find("docker") is None or not engine.answers():
         raise Missing("no Docker engine answers; start one, and check that `docker info` works")
     try:

@@ -64,7 +64,7 @@ class Load:
     rounds: list[Round] = field(default_factory=list)
 
     def row(self) -> dict[str, Any]:
-        """Give the medians of the rounds' ratios, with the smallest and the largest."""
+        """Return the medians of the rounds' ratios, with the smallest and the largest."""
         units, each = 2 * self.at_a_time, self.rounds
         return {
             "at a time": self.at_a_time,
@@ -150,7 +150,7 @@ def _together(at_a_time: int, sides: Sequence[Callable[[], float]]) -> tuple[flo
 
 
 def _held(scenes: Sequence[RunEnvironment]) -> float:
-    """Give how many MiB a run's processes hold: those in its containers, their shims, and its gateway."""
+    """Return how many MiB a run's processes hold: those in its containers, their shims, and its gateway."""
     parts = [f"{vars(scene.world)} {vars(scene.place)} {vars(vars(scene.place)['relay'])}" for scene in scenes]
     names = re.findall(r"\b[0-9a-f]{64}\b", " ".join(parts))  # of their containers
     fork_server = FORK_SERVER.pid

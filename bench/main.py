@@ -74,7 +74,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _code(error: Exception) -> int:
-    """Give the exit code of an error that a bench may raise; any other error is raised again."""
+    """Return the exit code of an error that a bench may raise; any other error is raised again."""
     if isinstance(error, Missing):
         return EXITS["unavailable"]
     code = EXITS["no"] if isinstance(error, Failed) else exit_code(error)

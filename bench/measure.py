@@ -37,7 +37,7 @@ class Comparison:
 
     @property
     def ratios(self) -> tuple[float, ...]:
-        """Give one ratio a round: ours divided by the floor."""
+        """Return one ratio a round: ours divided by the floor."""
         return tuple(ours / floor for ours, floor in zip(self.ours, self.floor, strict=True))
 
     @property
@@ -94,7 +94,7 @@ def timed(function: Callable[[], Any], *, units: int = 1, clock: Clock = time.pe
 
 
 def repetitions(function: Callable[[], Any], clock: Clock = time.perf_counter) -> int:
-    """Give how often a function must be called to last SLICE seconds; a power of two."""
+    """Return how often a function must be called to last SLICE seconds; a power of two."""
     times = 1
     while times < MOST:
         start = clock()

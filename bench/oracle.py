@@ -27,7 +27,7 @@ KNOWING = 0.95  # how often a known task is passed, at least
 
 
 def limits(world: Any, known: float, shortcut: float, cases: int = 150, seed: int = 5) -> list[float]:
-    """Give the share of cases in which a leak is found by each of MONTHS months.
+    """Return the share of cases in which a leak is found by each of MONTHS months.
 
     Args:
         world: a `World`.
@@ -70,7 +70,7 @@ def _found(world: Any, known: float, faster: float, dice: np.random.Generator) -
 
 
 def _exposed(world: Any) -> Bools:
-    """Give in which of the months each task is exposed, (MONTHS, T): live then, and live before."""
+    """Return in which of the months each task is exposed, (MONTHS, T): live then, and live before."""
     first = np.repeat(np.arange(2 - world.life, MONTHS), world.cohort)  # by month, the first with a leak being 1
     months = np.arange(1, MONTHS + 1)[:, None]
     return np.asarray((first < months) & (first > months - world.life))

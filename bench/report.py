@@ -56,7 +56,7 @@ class Phases:
     runs: Sequence[Mapping[str, float]]
 
     def medians(self) -> dict[str, float]:
-        """Give the median seconds by phase."""
+        """Return the median seconds by phase."""
         return {name: statistics.median(run.get(name, 0.0) for run in self.runs) for name in self.runs[0]}
 
 
@@ -99,7 +99,7 @@ def machine() -> dict[str, Any]:
 
 
 def as_json(found: Found) -> dict[str, Any]:
-    """Give one bench as plain JSON values."""
+    """Return one bench as plain JSON values."""
     return {
         "about": found.about,
         "lines": [_line(line) for line in found.lines],
@@ -128,7 +128,7 @@ def _phases(phases: Phases) -> dict[str, Any]:
 
 
 def as_table(name: str, found: Found) -> str:
-    """Give one bench as Markdown."""
+    """Return one bench as Markdown."""
     return "\n".join([f"## {name}", "", found.about, "", *_tables(found)])
 
 

@@ -103,7 +103,7 @@ def turns(ours: str, bare: str, rounds: int) -> tuple[Comparison, list[Asked], l
 
 
 def _tail(asked: list[Asked]) -> tuple[str, str]:
-    """Give the medians of the rounds' p50 and p99, in milliseconds."""
+    """Return the medians of the rounds' p50 and p99, in milliseconds."""
     typical, slow = (statistics.median(one.quantile(share) for one in asked) for share in (0.5, 0.99))
     return f"{1000 * typical:.3g}", f"{1000 * slow:.3g}"
 
@@ -140,7 +140,7 @@ def floor(body: Path, media: str) -> Iterator[str]:
 
 
 def grown(url: str, process: subprocess.Popen[str], rounds: int) -> Table:
-    """Give the process's memory before and after an hour's requests."""
+    """Return the process's memory before and after an hour's requests."""
     requests, rows = rounds * 1000 or HOUR, []
     for part in range(5):
         for path in PATHS if part else ():

@@ -183,7 +183,7 @@ class Seen:
     flags: dict[tuple[int, str], tuple[str, ...]]
 
     def found(self, months: int) -> bool:
-        """Give whether the guilty were flagged within so many months."""
+        """Return whether the guilty were flagged within so many months."""
         looked = [self.flags.get((START + month, self.truth.kind), ()) for month in range(months)]
         return any(self.truth.subject in subjects or (subjects and not self.truth.subject) for subjects in looked)
 
@@ -213,7 +213,7 @@ def play_one(name: str, number: int) -> Seen:
 
 
 def interval(hits: int, of: int) -> tuple[float, float]:
-    """Give Wilson's 95 % interval of a share."""
+    """Return Wilson's 95 % interval of a share."""
     if not of:
         return 0.0, 1.0
     share, z = hits / of, 1.959964
@@ -328,7 +328,7 @@ def _mix(seen: dict[str, list[Seen]]) -> dict[str, Any]:
 
 
 def _is_wrong(name: str) -> bool:
-    """Give whether something is wrong in the cases of a name, or better than before."""
+    """Return whether something is wrong in the cases of a name, or better than before."""
     return not name.startswith("honest, ")
 
 

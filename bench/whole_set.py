@@ -89,7 +89,7 @@ def _made(house: Application, cohorts: int, month: Month) -> tuple[YieldStats, i
 
 
 def _drawn(house: Application) -> list[str]:
-    """Give the skeletons of all tasks that were admitted."""
+    """Return the skeletons of all tasks that were admitted."""
     names = {house.vault.tag("skeleton", one.id): one.id for g in house.grammars.values() for one in skeletons(g)}
     states = (TaskState.REVIEWED, TaskState.LIVE)
     return [names[record.skeleton_tag] for state in states for record in house.vault.records(state)]
@@ -130,7 +130,7 @@ def _row(server: str, grammar: Grammar, tally: YieldStats) -> Iterator[Any]:
 
 
 def _bits(grammar: Grammar) -> Iterator[tuple[float, str]]:
-    """Give log2 of the instances of each skeleton, with its template."""
+    """Yield log2 of the instances of each skeleton, with its template."""
     for skeleton in skeletons(grammar):
         drawn = draw(grammar, skeleton, skeleton.difficulties[0], Random(skeleton.id))
         yield drawn.bits, skeleton.template

@@ -429,7 +429,7 @@ def _doubt_month(case, entry):
         case.doubt("doubt.time", where, f"{_moment(begin)} to {_moment(end)}", found)
 
 def _begin(number):
-    """Give the first second of a counted month in UTC, in the nearest year that clocks have."""
+    """Return the first second of a counted month in UTC, in the nearest year that clocks have."""
     year, month = divmod(number, 12)
     return timegm((min(max(year, 1971), 9998), month + 1, 1, 0, 0, 0))
 
@@ -498,7 +498,7 @@ def _open(case, says, line, opening):
     return AuditedTask(digest, stratum, document["category"], document["max_steps"], played)
 
 def _played(free, provenance, place):
-    """Give calls and answer of each committed solution, with the first choice of what is free."""
+    """Return calls and answer of each committed solution, with the first choice of what is free."""
     require_form(FREE, free, f"{place}: $.free of its task")
     first = {name: choice["from"][0] for name, choice in free.items() if choice["from"]}
     solutions, where = provenance.get("solutions", []), f"{place}: $.provenance.solutions"
@@ -853,11 +853,11 @@ def check_accusation(evidence, task, opened, score, recipients):
     return [*yes, f"it was served the variant of {submitter} in {month}, which is that of {others} other recipients"]
 
 def recipients_of(evidence):
-    """Give the recipients that an evidence document lists."""
+    """Return the recipients that an evidence document lists."""
     return [(item["submitter"], item["month"]) for item in evidence.get("recipients", ())]
 
 def _free(evidence, task):
-    """Give the choices of a task, whose variant key the evidence has to name."""
+    """Return the choices of a task, whose variant key the evidence has to name."""
     require_form(FREE, task.get("free", {}), "the task: $.free")
     free = {name: choice["from"] for name, choice in task.get("free", {}).items()}
     _same("list of choices", [name for name, choices in free.items() if not choices], [])
@@ -871,7 +871,7 @@ def _free(evidence, task):
     return free
 
 def _values(evidence, free, who):
-    """Give the choices that a recipient was shown."""
+    """Return the choices that a recipient was shown."""
     if "variant_key" not in evidence:
         return first(free)
     return assigned(bytes.fromhex(evidence["variant_key"]), *who, free)
@@ -989,7 +989,7 @@ class Step:
         return self.state not in {"failed", "not reached"}
 
     def as_json(self):
-        """Give it as JSON values; a step that failed, and no other, has its evidence there."""
+        """Return it as JSON values; a step that failed, and no other, has its evidence there."""
         names = ("number", "name", "ok", "state", "proved", "detail")
         data = {name: getattr(self, name) for name in names}
         if self.state == "failed":
@@ -1035,7 +1035,7 @@ class AuditReport:
             raise Malformed(f"--accept {unknown[0]} is no doubt of this audit: {there}; correct it, or leave it out")
 
     def as_json(self):
-        """Give it as JSON values."""
+        """Return it as JSON values."""
         doubts = [
             {
                 "number": number,
@@ -1181,7 +1181,7 @@ def require(rule, holds, where, expected=None, found=None):
         raise disagreement(rule, where, expected, found)
 
 def disagreement(rule, where, expected=None, found=None):
-    """Give the error of a broken rule."""
+    """Return the error of a broken rule."""
     return Broken(RULES[rule], where=where, expected=expected, found=found, rule=rule)
 
 # == State of the log after each leaf: what was promised, served and closed, and what may come next.
@@ -1261,7 +1261,7 @@ class LogState:
         return entry
 
     def key_at(self, size):
-        """Give the key that signs trees of a size."""
+        """Return the key that signs trees of a size."""
         return next(key for start, key in reversed(self.keys) if start < size or not start)
 
     def require_key(self, size, signed, where):
@@ -1270,7 +1270,7 @@ class LogState:
         agree("head.key", where, [self.key_at(size)], found)
 
     def withdrawal_keys(self, task):
-        """Give the keys of which one must sign the withdrawal of a task, if there are any."""
+        """Return the keys of which one must sign the withdrawal of a task, if there are any."""
         cohort = next((name for name, tasks in self.live.items() if task in tasks), None)
         return self._second[cohort] if cohort else list(self.sets[-1].says["withdrawal_keys"])
 
@@ -1493,7 +1493,7 @@ class LogState:
             del self._drawn[item["set"]]
 
 def handover(origin, entry):
-    """Give the old and the new key of a `key` statement that both signed."""
+    """Return the old and the new key of a `key` statement that both signed."""
     says = entry.says
     old, new = Verifier.parse(says["old"]), Verifier.parse(says["new"])
     names = [entry.name, old.name, new.name]
@@ -1509,11 +1509,11 @@ def handover(origin, entry):
     return old.vkey, new.vkey
 
 def handover_text(old, new, size):
-    """Give the text that both keys sign; it is no checkpoint, whose second line is a number."""
+    """Return the text that both keys sign; it is no checkpoint, whose second line is a number."""
     return f"quarterturn/log-key/v1\n{old}\n{new}\n{size}\n".encode()
 
 def withdrawal_text(origin, statement):
-    """Give the text that a second person signs: the log, and all that a `withdraw` statement says."""
+    """Return the text that a second person signs: the log, and all that a `withdraw` statement says."""
     says = {name: value for name, value in statement.predicate.items() if name != "signature"}
     says |= {"log": origin, "task": statement.name, "commitment": statement.digest}
     return canonical(says)
@@ -1618,7 +1618,7 @@ def totals_of(run, cohort, results):
     }
 
 def figures(totals):
-    """Give the four axes as decimals with four places, None where nothing can be divided."""
+    """Return the four axes as decimals with four places, None where nothing can be divided."""
     return {
         "success_rate": _rate(totals["passed"], totals["attempted"]),
         "efficiency": _rate(Fraction(totals["efficiency_sum"]), totals["passed"]),
@@ -1952,11 +1952,11 @@ class LoggedStatement:
         return f"leaf {self.index}"
 
     def at(self, path):
-        """Give the place of a part of the predicate, for evidence."""
+        """Return the place of a part of the predicate, for evidence."""
         return f"leaf {self.index}: $.predicate.{path}"
 
 def statement_form(kind):
-    """Give the form of a whole statement of a kind."""
+    """Return the form of a whole statement of a kind."""
     name, algorithm, predicate = STATEMENTS[kind]
     return {
         "_type": f"={TYPE}",
@@ -2134,7 +2134,7 @@ def parse_canonical(data, what="the document"):
     return value
 
 def first_difference(one, other):
-    """Give the index of the first byte in which two texts differ."""
+    """Return the index of the first byte in which two texts differ."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
@@ -2244,11 +2244,11 @@ def level_up(hashes):
     return [sha256(b"\1" + left + right).digest() for left, right in pairs]
 
 def root(hashes):
-    """Give the root over leaf hashes; over none, the hash of nothing."""
+    """Return the root over leaf hashes; over none, the hash of nothing."""
     return root_over(peaks_of(hashes))
 
 def root_over(peaks):
-    """Give the root over the roots of perfect subtrees, the smallest (right-most) first."""
+    """Return the root over the roots of perfect subtrees, the smallest (right-most) first."""
     tree = None
     for peak in peaks:
         tree = node_hash(peak, tree) if tree else peak
@@ -2261,7 +2261,7 @@ def add_peak(peaks, leaf, size):
     peaks.append(leaf)
 
 def peaks_of(hashes):
-    """Give the roots of the perfect subtrees over leaf hashes, the smallest (right-most) first."""
+    """Yield the roots of the perfect subtrees over leaf hashes, the smallest (right-most) first."""
     row = list(hashes)
     while row:
         if len(row) % 2:
@@ -2322,7 +2322,7 @@ def verify_consistency(size1, size2, root1, root2, proof):
         raise Broken(message, where=what, expected=[root1, root2], found=[*proof])
 
 def set_root(commitments):
-    """Give the root over commitments, sorted by their bytes: of a cohort, or of all live tasks."""
+    """Return the root over commitments, sorted by their bytes: of a cohort, or of all live tasks."""
     ordered = sorted(commitments)
     if any(len(item) != HASH_BYTES for item in ordered):
         raise Malformed(f"a commitment has exactly {HASH_BYTES} bytes")
@@ -2345,11 +2345,11 @@ LENGTH_BYTES = 2
 _GROUP = 1000
 
 def tile_path(level, index, width=WIDTH):
-    """Give a hash tile's path below the log's folder."""
+    """Return a hash tile's path below the log's folder."""
     return f"tile/{level}/{_numbered(index, width)}"
 
 def entries_path(index, width=WIDTH):
-    """Give an entry bundle's path below the log's folder."""
+    """Return an entry bundle's path below the log's folder."""
     return f"tile/entries/{_numbered(index, width)}"
 
 def tiles_of(size):
@@ -2406,13 +2406,13 @@ class Frontier:
                 yield from self.extend([root(row)], level + 1)
 
     def partial_tiles(self):
-        """Give the tiles that are not full, as `(level, index, hashes)`."""
+        """Yield the tiles that are not full, as `(level, index, hashes)`."""
         for level, hashes in enumerate(self._edge):
             if hashes:
                 yield level, self._full[level], hashes
 
     def root(self):
-        """Give the root of the whole tree."""
+        """Return the root of the whole tree."""
         return root_over(peak for hashes in self._edge for peak in peaks_of(hashes))
 
 def _numbered(index, width):
@@ -2467,7 +2467,7 @@ class Policy:
         return policy
 
     def with_logs(self, keys):
-        """Give a policy that knows the logs of these keys, unless this one names logs itself."""
+        """Return a policy that knows the logs of these keys, unless this one names logs itself."""
         return self if self.logs else replace(self, logs=[PolicyMember(key) for key in keys])
 
     def satisfied(self, cosigned):
@@ -2475,7 +2475,7 @@ class Policy:
         return self.quorum is None or self._witnessed(self.quorum, cosigned)
 
     def verifiable(self):
-        """Give the witnesses whose cosignatures can be verified here, by name."""
+        """Return the witnesses whose cosignatures can be verified here, by name."""
         named = {name: member.key for name, member in self.witnesses.items()}
         return {name: key for name, key in named.items() if key.kind != MLDSA44 or HAS_MLDSA44}
 
@@ -2678,7 +2678,7 @@ def open_note(note, keys):
     return Note(text, verified, tuple(ignored))
 
 def key_id(name, kind, public):
-    """Give a key's id: the first four bytes of SHA-256(name || newline || type || key)."""
+    """Return a key's id: the first four bytes of SHA-256(name || newline || type || key)."""
     return hashlib.sha256(name.encode() + b"\n" + kind + public).digest()[:ID_BYTES]
 
 def read_vkey(vkey):
@@ -2778,7 +2778,7 @@ class Witness(Verifier):
         return True
 
 def time_of(signature):
-    """Give the POSIX time, in seconds, of a cosignature."""
+    """Return the POSIX time, in seconds, of a cosignature."""
     return int.from_bytes(signature[:TIME_BYTES], "big")
 
 def _message(name, kind, text, seconds):
@@ -2898,7 +2898,7 @@ class Disagreement:
     found: Any = None
 
     def as_json(self):
-        """Give it as JSON values, whole; byte strings are in lower-case hex."""
+        """Return it as JSON values, whole; byte strings are in lower-case hex."""
         values = {"expected": _as_json(self.expected), "found": _as_json(self.found)}
         return {"where": self.where, **values}
 
@@ -2921,7 +2921,7 @@ class VaultError(Exception):
         self.evidence = Disagreement(where, expected, found) if known else None
 
     def with_message(self, message, where=None):
-        """Give an error of the same class and evidence under another message."""
+        """Return an error of the same class and evidence under another message."""
         inner = self.evidence or Disagreement()
         place = ": ".join(place for place in (where, inner.where) if place) or None
         values = {"expected": inner.expected, "found": inner.found}
@@ -2989,7 +2989,7 @@ MAGIC, VERSION = b"SSHSIG", 1
 KIND, HASH = b"ssh-ed25519", b"sha512"
 
 def signed_data(message, space):
-    """Give the bytes that are signed for a file in a namespace."""
+    """Return the bytes that are signed for a file in a namespace."""
     return MAGIC + b"".join(map(_string, (space, b"", HASH, hashlib.sha512(message).digest())))
 
 def _string(data):
@@ -3005,11 +3005,11 @@ PLACEHOLDER = re.compile(r"\{\{([a-z][a-z0-9_]{0,31})\}\}")
 _SPACE = 2 ** (8 * hashlib.sha256().digest_size)
 
 def first(free):
-    """Give the base variant: the first choice of each parameter, which everybody gets if a task is not traceable."""
+    """Return the base variant: the first choice of each parameter, which everybody gets if a task is not traceable."""
     return {name: choices[0] for name, choices in free.items()}
 
 def assigned(key, submitter, month, free):
-    """Give the choice of each parameter that a submitter is shown in a month."""
+    """Return the choice of each parameter that a submitter is shown in a month."""
     if len(key) != KEY_SIZE:
         raise Malformed(f"A variant key has {KEY_SIZE} bytes, this one {len(key)}.")
     if len(month) != _MONTH:

@@ -50,7 +50,7 @@ class Said:
 
 
 def verbs() -> Iterator[tuple[str, ...]]:
-    """Give all verbs, and the groups, as words; the bare command first."""
+    """Yield all verbs, and the groups, as words; the bare command first."""
 
     def walk(command: object, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         yield words
@@ -74,7 +74,7 @@ def say(words: Sequence[str], given: bytes = b"") -> Said:
 
 
 def helps() -> Iterator[tuple[str, bytes]]:
-    """Give what `--help` says, a transcript for each group of verbs."""
+    """Yield what `--help` says, a transcript for each group of verbs."""
     pages: dict[str, bytes] = defaultdict(bytes)
     for words in verbs():
         said = say([*words, "--help"])
@@ -105,7 +105,7 @@ class Answers:
         self.calls = Counter[str]()
 
     def files(self) -> Iterator[tuple[str, bytes]]:
-        """Give a transcript for each group of verbs.
+        """Yield a transcript for each group of verbs.
 
         Raises:
             LookupError: a verb has no answer here.

@@ -33,7 +33,7 @@ GUIDE = "README.md"
 
 
 def made(held: Held) -> Iterator[tuple[str, bytes]]:
-    """Give every file by its path in the folder.
+    """Yield every file by its path in the folder.
 
     What the guide `verify-without-our-code.md` asks for lies beside the release: the month's head, the log as it was
     served after the turn, the public keys and an older checkpoint.
@@ -62,7 +62,7 @@ def made(held: Held) -> Iterator[tuple[str, bytes]]:
 
 
 def _log(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Give the log's folder without the partial tiles of earlier sizes, which every server may drop."""
+    """Yield the log's folder without the partial tiles of earlier sizes, which every server may drop."""
     from vault.ledger.tree.tiles import bundles_of, entries_path, tile_path, tiles_of
 
     size = max(int(path.name) for path in (folder / "checkpoints").iterdir() if path.name.isdigit())
@@ -93,7 +93,7 @@ def tamper(release: Path, beside: Path) -> None:
 
 
 def relist(release: Path, name: str) -> tuple[str, str]:
-    """Give a changed file its new digest in the manifest; return the manifest's old and new digest."""
+    """Return a changed file its new digest in the manifest; return the manifest's old and new digest."""
     from vault.ledger.release.contents import MANIFEST
     from vault.ledger.statements.jcs import canonical
     from vault.ledger.statements.leaf import sha256_hex

@@ -30,13 +30,13 @@ VERSION = "0.0.0"
 
 
 def released() -> PublicRecords:
-    """Give the records of the example release."""
+    """Return the records of the example release."""
     release = EXAMPLE / "Historical-2025-12"
     return sources.release(release, audit(release, read_keys(EXAMPLE / "log.vkey")))
 
 
 def played() -> PublicRecords:
-    """Give a run on one of its tasks as a run on a dev set would be: a result, errors of each kind, and an answer."""
+    """Return a run on one of its tasks as a run on a dev set would be: a result, errors of each kind, and an answer."""
     public = released()
     item = next(item for item in public.tasks if item.task.category == "recovery")
     calls = (
@@ -63,7 +63,7 @@ def played() -> PublicRecords:
 
 
 def files() -> Iterator[tuple[str, bytes]]:
-    """Give the files by their paths."""
+    """Yield the files by their paths."""
     for source, records in (("release", released()), ("run", played())):
         for name, data in hugging_face.files(records, url=URL, now=NOW).items():
             if name.endswith(".jsonl"):
@@ -85,7 +85,7 @@ def files() -> Iterator[tuple[str, bytes]]:
 
 
 def unzipped(log: bytes) -> Iterator[tuple[str, bytes]]:
-    """Give the members of an `.eval` file, a value a line."""
+    """Yield the members of an `.eval` file, a value a line."""
     with zipfile.ZipFile(io.BytesIO(log)) as archive:
         for name in archive.namelist():
             value = json.loads(archive.read(name))

@@ -19,7 +19,7 @@ OF_RUN = ("rotation", "submission", "submitter")
 
 
 def cases(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Give the case files, as they lie in `folder` or made anew."""
+    """Yield the case files, as they lie in `folder` or made anew."""
     for name in ("copied", "known"):
         path = folder / "cases" / f"{name}.json"
         yield f"cases/{name}.json", path.read_bytes() if path.is_file() else _packed(list(_made(name)))
@@ -38,7 +38,7 @@ def expand(kept: bytes, path: Path) -> None:
 
 
 def flags(path: Path) -> bytes:
-    """Give what was written of each test."""
+    """Return what was written of each test."""
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     return b"".join(json.dumps(rounded(line)).encode() + b"\n" for line in lines)
 

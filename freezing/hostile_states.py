@@ -29,7 +29,7 @@ Made = Mapping[str, Callable[[], bytes]]
 
 
 def _site(**files: bytes) -> bytes:
-    """Give a valid repository with some of its files replaced; a name's `__` stands for a slash."""
+    """Return a valid repository with some of its files replaced; a name's `__` stands for a slash."""
     tree = dict(repository([("main", "Start", {"index.html": "<p>hi</p>\n"})], tags={"v1": "main"}).states["git"])
     tip = tree["site/.git/refs/heads/main"].data
     for path, data in files.items():
@@ -38,7 +38,7 @@ def _site(**files: bytes) -> bytes:
 
 
 def _objects(*contents: tuple[str, bytes]) -> tuple[dict[str, bytes], str]:
-    """Give the files of loose objects, and the name of the last."""
+    """Return the files of loose objects, and the name of the last."""
     files, name = {}, ""
     for kind, data in contents:
         whole = f"{kind} {len(data)}\0".encode() + data
@@ -99,7 +99,7 @@ def _packed(*entries: bytes) -> bytes:
 
 
 def _growing_deltas() -> bytes:
-    """Give a pack in which 64 KiB become a mebibyte, and that becomes 32 of them sixty times."""
+    """Return a pack in which 64 KiB become a mebibyte, and that becomes 32 of them sixty times."""
     small, large = bytes(1 << 16), bytes(1 << 20)
     names = [bytes.fromhex(_objects(("blob", data))[1]) for data in (small, large)]
     grow = _varint(1 << 16) + _varint(1 << 20) + b"\x80" * 16
@@ -176,7 +176,7 @@ def _schema(tables: int, columns: int) -> bytes:
 
 
 def _formulas(*formulas: str, **texts: str | float) -> Callable[[], bytes]:
-    """Give a workbook with formulas in column B of the sheet that predicates read, and values in other cells."""
+    """Return a workbook with formulas in column B of the sheet that predicates read, and values in other cells."""
 
     def made() -> bytes:
         cells = {(1, 1): WorkbookCell("item"), (1, 2): WorkbookCell("n"), (2, 1): WorkbookCell("tea")}
@@ -188,7 +188,7 @@ def _formulas(*formulas: str, **texts: str | float) -> Callable[[], bytes]:
 
 
 def _parts(**parts: str) -> bytes:
-    """Give a workbook with some of its parts replaced; a name's `__` stands for a slash, and `_xml` for its ending."""
+    """Return a workbook with some parts replaced; a name's `__` stands for a slash, and `_xml` for its ending."""
     out = io.BytesIO()
     named = {name.replace("__", "/").replace("_xml", ".xml"): text for name, text in parts.items()}
     sound = write_workbook(Workbook((Sheet("Stock", {(1, 1): WorkbookCell("n"), (2, 1): WorkbookCell(1)}),)))

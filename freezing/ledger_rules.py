@@ -140,7 +140,7 @@ SHORT = {"hash": "a hash", "task": "a task's id"}
 
 
 def fields(form: Form, path: str = "") -> Iterator[tuple[str, str]]:
-    """Give each part of a form that has a value of its own: its path, and what it must be."""
+    """Yield each part of a form that has a value of its own: its path, and what it must be."""
     if isinstance(form, list) and isinstance(form[0], dict):
         yield from fields(form[0], path if form[1:] else f"{path}[]")
     elif isinstance(form, dict) and not any(name.startswith("*") for name in form):
@@ -164,7 +164,7 @@ def words(form: Form) -> str:
 
 
 def statement_fields() -> Iterator[tuple[str, str]]:
-    """Give every field of every statement: `<kind> <path>`, and what it must be."""
+    """Yield every field of every statement: `<kind> <path>`, and what it must be."""
     for kind, (name, algorithm, predicate) in STATEMENTS.items():
         yield f"{kind} subject", words(name)
         yield f"{kind} digest", f"{algorithm}: {words('hash')}"

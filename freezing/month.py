@@ -64,7 +64,7 @@ AGENTS = {  # name -> the share of its tasks that it passes, and how many calls 
 
 
 def key(name: str) -> Ed25519PrivateKey:
-    """Give the private key of this name; each is made from its name, which begins with `test-`."""
+    """Return the private key of this name; each is made from its name, which begins with `test-`."""
     return Ed25519PrivateKey.from_private_bytes(hashlib.sha256(f"test-{name}".encode()).digest())
 
 
@@ -77,7 +77,7 @@ class NamedBox:
 
 
 def stratum() -> Stratum:
-    """Give the first of the strata, whose tasks can be traced."""
+    """Return the first of the strata, whose tasks can be traced."""
     return next(iter(SPEC.per_cohort))
 
 
@@ -135,7 +135,7 @@ def outcome(task: Task, *, passed: bool, calls: int, unknown: bool = False) -> T
 
 
 def settings(first: Month) -> Settings:
-    """Give the settings of a home whose first month is this; exporting a live task needs two maintainers."""
+    """Return the settings of a home whose first month is this; exporting a live task needs two maintainers."""
     keys = {name: sshsig.public_line(key(name).public_key().public_bytes_raw()) for name in MAINTAINERS}
     return Settings(
         benchmark=BenchmarkSettings(first_month=str(first), origin=ORIGIN),
@@ -228,11 +228,11 @@ class Played:
         return [task for cohort in reversed(self.streamed.months.cohorts("live")) for task in cohort.tasks]
 
     def leaf(self, index: int) -> bytes:
-        """Give a leaf of the log."""
+        """Return a leaf of the log."""
         return self.streamed.ledger.leaf(index)
 
     def leaked(self) -> str:
-        """Give the goal of a traceable task as one submitter was shown it in the second month."""
+        """Return the goal of a traceable task as one submitter was shown it in the second month."""
         names = [record.id for record in self.streamed.vault.records("live") if record.traceable]
         opened = self.streamed.vault.open(names[0], who="test-ada", why="freeze")
         return self.streamed.vault.served(opened.task, "test-able", str(FIRST.plus(1))).goal
@@ -271,7 +271,7 @@ def play_live(home: Path, clock: Clock, first: Month = FIRST) -> Played:
 
 
 def files(made: Played) -> Iterator[tuple[str, bytes]]:
-    """Give the frozen files: leaves, checkpoints, every other public file, scores, leaderboards and findings.
+    """Yield the frozen files: leaves, checkpoints, every other public file, scores, leaderboards and findings.
 
     Of the log's tiles and of archives, which hold the leaves and a release once more, the digests are enough.
     """
@@ -292,7 +292,7 @@ def files(made: Played) -> Iterator[tuple[str, bytes]]:
 
 
 def _scores(made: Played, month: Month) -> Iterator[tuple[str, bytes]]:
-    """Give a month's leaderboard, what was disclosed of its runs, each run's score, and the results behind it."""
+    """Yield a month's leaderboard, what was disclosed of its runs, each run's score, and the results behind it."""
     runs = made.streamed.runs.list(month=str(month))
     done = [record.number for record in runs if record.state is RunState.DONE]
     results = {number: made.streamed.run_ledger.closed(made.streamed.runs.get(number), why="freeze") for number in done}

@@ -8,7 +8,7 @@ DIGITS = 3
 
 
 def rounded(value: Any) -> Any:
-    """Give a JSON value with every fraction rounded to three significant digits."""
+    """Return a JSON value with every fraction rounded to three significant digits."""
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")
     if isinstance(value, dict):

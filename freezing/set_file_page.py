@@ -20,7 +20,7 @@ _TITLES = {"": "Top level", "cohorts": "`[cohorts]`", "mix": "`[[mix]]`", "quota
 
 
 def reference() -> str:
-    """Give the page as Markdown."""
+    """Return the page as Markdown."""
     parts = [_HEAD]
     for table, keys in KEYS.items():
         rows = [f"| `{key}` | {meaning} |" for key, meaning in keys.items()]

@@ -93,7 +93,7 @@ class Definition:
     is_constant: bool = False
 
     def source(self, attributes: Collection[str]) -> str:
-        """Give its text without the methods that nobody calls."""
+        """Return its text without the methods that nobody calls."""
         idle = {n for name, method in self.methods.items() if name not in attributes for n in method.lines}
         return "\n".join(line for number, line in sorted(self.lines.items()) if number not in idle)
 
@@ -108,7 +108,7 @@ class Module:
 
 
 def write() -> str:
-    """Give the text of the file.
+    """Return the text of the file.
 
     Raises:
         ValueError: two modules on the way define the same name.
@@ -137,7 +137,7 @@ def _imports(lines: set[str]) -> str:
 
 
 def _emitted(modules: Mapping[str, Module], needed: set[str], attributes: set[str]) -> Iterator[str]:
-    """Give each definition that is needed, and one that must wait for another right after that."""
+    """Yield each definition that is needed, and one that must wait for another right after that."""
     waiting: list[tuple[str, Definition]] = []
     after_constant = False
     done = {name for module in modules.values() for name in module.foreign}
@@ -161,7 +161,7 @@ def _emitted(modules: Mapping[str, Module], needed: set[str], attributes: set[st
 
 
 def _needed(modules: Mapping[str, Module]) -> tuple[set[str], set[str]]:
-    """Give the names that `main` reaches, and the names of all attributes in what it reaches."""
+    """Return the names that `main` reaches, and the names of all attributes in what it reaches."""
     known = {name: item for module in modules.values() for name, item in module.definitions.items()}
     foreign = {name for module in modules.values() for name in module.foreign}
     special = {name for item in known.values() for name in item.methods if name.startswith("__")}
@@ -271,7 +271,7 @@ def _method(body: Mapping[int, str], node: ast.FunctionDef) -> Definition:
 
 
 def _sentences(docstring: str) -> str:
-    """Give the first paragraph of a docstring, on one line."""
+    """Return the first paragraph of a docstring, on one line."""
     text = _SECTION.split(f"{docstring}\n", maxsplit=1)[0]
     return " ".join(text.strip().partition("\n\n")[0].split())
 
@@ -282,7 +282,7 @@ def _docstring(text: str, indent: str) -> str:
 
 
 def _used(node: ast.AST) -> frozenset[str]:
-    """Give the names that are looked up outside of a definition: not its arguments and local names."""
+    """Return the names that are looked up outside of a definition: not its arguments and local names."""
     names = [item for item in ast.walk(node) if isinstance(item, ast.Name)]
     local = {item.arg for item in ast.walk(node) if isinstance(item, ast.arg)}
     if isinstance(node, ast.FunctionDef):
@@ -291,13 +291,13 @@ def _used(node: ast.AST) -> frozenset[str]:
 
 
 def _attributes(node: ast.AST) -> frozenset[str]:
-    """Give the names after a dot, and the texts, by which `getattr` may look."""
+    """Return the names after a dot, and the texts, by which `getattr` may look."""
     named = {item.attr for item in ast.walk(node) if isinstance(item, ast.Attribute)}
     return frozenset(named | {str(item.value) for item in ast.walk(node) if isinstance(item, ast.Constant)})
 
 
 def _first(node: ast.stmt) -> frozenset[str]:
-    """Give the names that are looked up while a definition is made."""
+    """Return the names that are looked up while a definition is made."""
     if isinstance(node, ast.FunctionDef):
         parts: list[ast.AST] = [*node.decorator_list, *node.args.defaults, *(d for d in node.args.kw_defaults if d)]
     elif isinstance(node, ast.ClassDef):
@@ -310,7 +310,7 @@ def _first(node: ast.stmt) -> frozenset[str]:
 
 
 def _foreign(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
-    """Give the imports from the standard library: the name and the line."""
+    """Yield the imports from the standard library: the name and the line."""
     if isinstance(node, ast.ImportFrom) and (
         _is_ours(node) or str(node.module).split(".")[0] in {"__future__", PACKAGE}
     ):

@@ -22,12 +22,12 @@ _BASIC: Mapping[str, Mapping[str, Any]] = {
 
 
 def files() -> dict[str, str]:
-    """Give the files by name."""
+    """Return the files by name."""
     return {f"{kind}.schema.json": json.dumps(schema(kind), indent=2) + "\n" for kind in STATEMENTS}
 
 
 def schema(kind: str) -> dict[str, Any]:
-    """Give a kind of statement as JSON Schema (draft 2020-12), which cannot express the rules between statements."""
+    """Return a kind of statement as JSON Schema (draft 2020-12), which cannot express the rules between statements."""
     about = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": URN.format(kind)}
     described = {**about, "title": f"The {kind} statement", **schema_of(statement_form(kind))}
     described["properties"]["subject"] |= {"minItems": 1, "maxItems": 1}
@@ -35,7 +35,7 @@ def schema(kind: str) -> dict[str, Any]:
 
 
 def schema_of(form: Form) -> dict[str, Any]:
-    """Give a form as JSON Schema."""
+    """Return a form as JSON Schema."""
     if isinstance(form, str):
         name, _, null = form.partition("|")
         if name[0] == "=":

@@ -30,7 +30,7 @@ Plain = dict[str, Any]
 
 
 def files(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Give the corpus, as it lies in `folder` or made anew, and the verdicts over it."""
+    """Yield the corpus, as it lies in `folder` or made anew, and the verdicts over it."""
     for space in NAMESPACES:
         path = folder / "states" / f"{space}.json"
         written = path.read_bytes() if path.is_file() else _lines(_corpus(space))

@@ -35,7 +35,7 @@ def commitment(label: str, payload: bytes, salt: str) -> str:
 
 
 def merkle(leaves: list[bytes]) -> bytes:
-    """Give the root over leaf hashes (RFC 6962, section 2.1)."""
+    """Return the root over leaf hashes (RFC 6962, section 2.1)."""
     if len(leaves) <= 1:
         return leaves[0] if leaves else sha(b"")
     half = 1 << (len(leaves) - 1).bit_length() - 1
@@ -43,7 +43,7 @@ def merkle(leaves: list[bytes]) -> bytes:
 
 
 def root_of(digests: list[str]) -> str:
-    """Give a root whose leaves are digests in hex, in this order."""
+    """Return a root whose leaves are digests in hex, in this order."""
     return merkle([sha(b"\0" + bytes.fromhex(digest)) for digest in digests]).hex()
 
 

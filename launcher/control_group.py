@@ -24,7 +24,7 @@ CONTROLLERS = ("cpu", "memory", "pids", "io")
 
 @contextlib.contextmanager
 def own() -> Iterator[Sequence[str]]:
-    """Give the options of dockerd that put its containers below the launcher's group; none where that is the root."""
+    """Yield the options of dockerd that put its containers below the launcher's group; none where that is the root."""
     try:
         membership = MEMBERSHIP.read_text(encoding="utf-8")
     except OSError:

@@ -135,7 +135,7 @@ def check(arguments: Sequence[str]) -> int:
 
 
 def types_cache() -> Path:
-    """Give mypy's cache, one for each lock: it remembers modules as missing, and another lock may have them."""
+    """Return mypy's cache, one for each lock: it remembers modules as missing, and another lock may have them."""
     caches = ROOT / ".venv" / "mypy"
     ours = caches / key(ROOT / "requirements" / "tests.txt", ROOT / "pyproject.toml", sys.version)[:16]
     for other in caches.glob("*"):
@@ -184,7 +184,7 @@ def _play(installer: Installer, words: Sequence[str]) -> int:
 
 
 def for_pytest(arguments: Sequence[str]) -> list[str]:
-    """Give pytest's words: the name of a room or an extra becomes its folder, and `--changed COMMIT` one word."""
+    """Return pytest's words: the name of a room or an extra becomes its folder, and `--changed COMMIT` one word."""
     words: list[str] = []
     left = list(arguments)
     while left:
@@ -311,7 +311,7 @@ def _heard(installer: Installer, program: str, *arguments: str) -> tuple[int, st
 
 
 def _keeping_bytecode() -> dict[str, str]:
-    """Give the variables for programs that start hundreds of Pythons, each of which would else compile everything."""
+    """Return the variables for programs that start hundreds of Pythons, each of which would else compile everything."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 

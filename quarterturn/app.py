@@ -296,7 +296,7 @@ class Application:
         return Imported(self.vault, tool_table(), CATALOGUE)
 
     def drawn_grammars(self, who: str) -> Mapping[str, Grammar]:
-        """Give the grammars that tasks are drawn from: the home's own where it has one, else the shipped ones."""
+        """Return the grammars that tasks are drawn from: the home's own where it has one, else the shipped ones."""
         from rotation.generation.grammars import shipped_among
 
         return {**shipped_among(self.spec.servers), **self.imported.in_force(who=who, why="draw tasks")}
@@ -316,7 +316,7 @@ class Application:
         return Runs(self.engine, self.vault, self.now)
 
     def box(self, name: BoxName | None = None, run_class: RunClass = "sealed") -> Box:
-        """Give the box that was asked for, else the one that the settings name, for a class of runs."""
+        """Return the box that was asked for, else the one that the settings name, for a class of runs."""
         from quarterturn.boxes import choose_box
 
         return choose_box(name or self.settings.run.box, self.settings.run.runtime, run_class)
@@ -476,7 +476,7 @@ class Application:
         self.public_view.refresh(partial(dev_set, self.spec, self.known_tasks.count_unpublished))
 
     def linked_scores(self, month: Month) -> Mapping[int, Mapping[str, Any]]:
-        """Give the raw and the linked scores of a month's runs, by their numbers."""
+        """Return the raw and the linked scores of a month's runs, by their numbers."""
         from rotation.detection.linked_scores import linked_scores
 
         return linked_scores(self.sealed_results, self.months, self.withdrawals, month)
@@ -731,7 +731,7 @@ class Application:
         return Provider(self.settings.oidc, self.now) if self.settings.oidc.issuer else None
 
     def caller(self, text: str) -> Caller | None:
-        """Give the caller of a token, ours or the provider's; None where it is not valid."""
+        """Return the caller of a token, ours or the provider's; None where it is not valid."""
         ours = self.accounts.caller(text)
         return ours if ours is not None or self.oidc is None else self.oidc.caller(text)
 
@@ -868,7 +868,7 @@ class Application:
         )
 
     def executor(self, workers: int, only: WorkerClass | None = None) -> Executor:
-        """Give what runs submissions in the background, `workers` at a time."""
+        """Return what runs submissions in the background, `workers` at a time."""
         from quarterturn.runs.postgres_executor import executor
 
         return executor(self.engine, self.queue, self.job_worker.work, workers, only)
@@ -881,7 +881,7 @@ class Application:
     # -- HTTP ---------------------------------------------------------------------------------------------------------
 
     def http(self, executor: Executor, clock: Callable[[], float] = time.monotonic) -> HttpApplication:
-        """Give the HTTP application; while it lives, the executor works."""
+        """Return the HTTP application; while it lives, the executor works."""
         from quarterturn.http.app import create
         from quarterturn.http.dependencies.services import HttpServices, ServiceHealth
         from quarterturn.http.responses.public_log import LogView

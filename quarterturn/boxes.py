@@ -30,7 +30,7 @@ BOXES: Mapping[str, Callable[..., Box]] = {"docker": docker, "bwrap": bwrap}
 
 
 def choose_box(name: BoxName, runtime: str = "", run_class: RunClass = "open") -> Box:
-    """Give a box for a class of runs that works here; `auto` takes an engine where one answers, else bubblewrap.
+    """Return a box for a class of runs that works here; `auto` takes an engine where one answers, else bubblewrap.
 
     Raises:
         Unavailable: none can be had; the message says what each lacks.

@@ -129,7 +129,7 @@ def home_option(home: Path) -> str:
 
 
 def where(error: BaseException) -> str:
-    """Give an error's type and place, without its message, which may quote a task."""
+    """Return an error's type and place, without its message, which may quote a task."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" in {frames[-1].name} ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}{place}"

@@ -60,7 +60,7 @@ _KINDS: Mapping[str, str] = {
 
 
 def code_of(error: BaseException) -> str:
-    """Give the code of what ended a submission."""
+    """Return the code of what ended a submission."""
     return AGENT_CRASHED if isinstance(error, AgentCrashed) else _KINDS.get(str(kind_of(error)), "mistake")
 
 

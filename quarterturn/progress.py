@@ -15,7 +15,7 @@ class Progress(Protocol):
         ...
 
     def progress(self, what: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
-        """Give a context manager that yields `advance(steps)`."""
+        """Return a context manager that yields `advance(steps)`."""
         ...
 
 

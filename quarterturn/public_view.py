@@ -99,7 +99,7 @@ class PublicDocuments:
         self._caveats, self._findings, self._names = caveats, findings, names
 
     def rotations(self) -> bytes:
-        """Give the turns that were made, the cohorts, and when the next turn is due."""
+        """Return the turns that were made, the cohorts, and when the next turn is due."""
         turns, cohorts = self._months.turns(), self._months.cohorts()
         public = self._caveats.all_public_cohorts()
         coming, due = self._facts.next_turn()
@@ -171,11 +171,11 @@ class PublicDocuments:
         return _plain(passes)
 
     def archive(self, release: str) -> bytes:
-        """Give a release in one file."""
+        """Return a release in one file."""
         return b"".join(archive(self._facts.releases / release))
 
     def archive_digest(self, release: str) -> bytes:
-        """Give the digest of that file, as `sha256sum` writes it."""
+        """Return the digest of that file, as `sha256sum` writes it."""
         return f"{archive_digest(self._facts.releases / release)}  {release}{ARCHIVE}\n".encode()
 
     def findings(self) -> bytes:
@@ -187,7 +187,7 @@ class PublicDocuments:
         )
 
     def leaderboard(self, month: Month) -> bytes:
-        """Give a month's leaderboard, as `quarterturn leaderboard` shows it, and its changelog."""
+        """Return a month's leaderboard, as `quarterturn leaderboard` shows it, and its changelog."""
         return _plain(
             {
                 "month": str(month),
@@ -199,7 +199,7 @@ class PublicDocuments:
         )
 
     def names(self, listed: Collection[tuple[str, str]]) -> bytes:
-        """Give the display names of agents, as far as `listed` has their submitters and names."""
+        """Return the display names of agents, as far as `listed` has their submitters and names."""
         keys = ("submitter", "name", "display_name")
         chosen = sorted((*agent, name) for agent, name in self._names().items() if agent in listed)
         return _plain({"names": [dict(zip(keys, entry, strict=True)) for entry in chosen]})
@@ -289,7 +289,7 @@ class PublicViewWriter:
         return self._documents.names({(line["submitter"], line["name"]) for line in lines})
 
     def _open_months(self) -> list[Month]:
-        """Give the months whose leaderboard may still change, or is missing."""
+        """Return the months whose leaderboard may still change, or is missing."""
         turns = self._months.turns()
         private = self._months.cohorts("promised", "live", "retired")
         oldest = min((cohort.entered for cohort in private), default=None)

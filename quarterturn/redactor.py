@@ -82,7 +82,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _runs(text: str) -> Iterator[int]:
-    """Give each run of words as a hash; Python's own is keyed anew in each process."""
+    """Return each run of words as a hash; Python's own is keyed anew in each process."""
     words = [match[0].casefold() for match, _ in zip(_WORD.finditer(text), range(MOST), strict=False)]
     return (hash(tuple(words[place : place + RUN])) for place in range(len(words) - RUN + 1))
 

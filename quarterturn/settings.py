@@ -519,7 +519,7 @@ def _described(place: tuple[int | str, ...]) -> str:
 
 
 def _table_of(place: tuple[int | str, ...]) -> type[BaseModel]:
-    """Give the table in which a key stands."""
+    """Return the table in which a key stands."""
     model: type[BaseModel] = Settings
     for part in place[:-1]:
         if model is Settings and part in TABLES_BY_NAME:

@@ -63,7 +63,7 @@ def subtotals(played: Sequence[tuple[Item, Item]]) -> list[str]:
 
 
 def decisive(node: Item) -> Iterator[Item]:
-    """Give the predicates of an evidence tree that brought it to its verdict; a `not` is one with its predicate."""
+    """Yield the predicates of an evidence tree that brought it to its verdict; a `not` is one with its predicate."""
     children = [child for child in node.get("children", ()) if child["verdict"] == node["verdict"]]
     if node["op"] in ("all", "any") and children:
         for child in children:
@@ -89,7 +89,7 @@ def _mark(run: Item) -> str:
 
 
 def missed(evidence: Item) -> Iterator[str]:
-    """Give what was expected beside what was seen at each predicate that failed the task, and count the others."""
+    """Yield what was expected beside what was seen at each predicate that failed the task, and count the others."""
     judged = _judged(evidence)
     failing = [] if judged["verdict"] == "true" else list(decisive(judged))
     for node in failing:

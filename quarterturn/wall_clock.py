@@ -6,5 +6,5 @@ from datetime import UTC, datetime
 
 
 def now() -> datetime:
-    """Give the current time in UTC, to the second: finer time says more than a record needs."""
+    """Return the current time in UTC, to the second: finer time says more than a record needs."""
     return datetime.now(UTC).replace(microsecond=0)

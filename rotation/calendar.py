@@ -38,11 +38,11 @@ class Month:
 
     @classmethod
     def of(cls, moment: datetime) -> Month:
-        """Give the month that `moment` lies in."""
+        """Return the month that `moment` lies in."""
         return cls(moment.year, moment.month)
 
     def plus(self, months: int) -> Month:
-        """Give the month that lies `months` later."""
+        """Return the month that lies `months` later."""
         years, rest = divmod(self.year * 12 + self.number - 1 + months, 12)
         return Month(years, rest + 1)
 
@@ -51,7 +51,7 @@ class Month:
         return (self.year - earlier.year) * 12 + self.number - earlier.number
 
     def due(self, day: int, hour: int) -> datetime:
-        """Give the time from which this month's turn is due: on that day of the next month, at that hour, UTC."""
+        """Return the time from which this month's turn is due: on that day of the next month, at that hour, UTC."""
         after = self.plus(1)
         return datetime(after.year, after.number, day, hour, tzinfo=UTC)
 

@@ -52,7 +52,7 @@ class RemoteClient:
         """Whether the last exchange was still under way at its deadline."""
 
     def __enter__(self) -> Self:
-        """Give the client; its connections are closed at the end of the block."""
+        """Return the client; its connections are closed at the end of the block."""
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -17,7 +17,7 @@ SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 a tmpfs on every Linux; what is m
 
 
 def runner() -> str:
-    """Give this process a name that no other ever has: boot, PID namespace, number, and start time."""
+    """Return this process a name that no other ever has: boot, PID namespace, number, and start time."""
     return f"{_boot()}:{os.getpid()}:{_start_time(os.getpid())}"
 
 
@@ -45,7 +45,7 @@ def own_folder(kind: str, *, in_memory: bool = False) -> Path:
 
 
 def shared_folder() -> Path:
-    """Give a folder that all processes of this machine see, in memory if there is a place for that."""
+    """Return a folder that all processes of this machine see, in memory if there is a place for that."""
     return SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
 
 

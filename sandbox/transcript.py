@@ -92,7 +92,7 @@ class ModelCall:
     detail: str = field(default="", repr=False)
 
     def closed(self, response: Sequence[tuple[str, str]], **end: Any) -> ModelCall:
-        """Give the call with its end."""
+        """Return the call with its end."""
         return replace(self, response=tuple(response), **end)
 
     @classmethod
@@ -121,13 +121,13 @@ class Transcript:
 
     @property
     def upstream(self) -> UpstreamFact | None:
-        """Give the worst that a model's upstream did, or None where it did nothing of the kind."""
+        """Return the worst that a model's upstream did, or None where it did nothing of the kind."""
         outcomes = {call.outcome for call in self.model_calls}
         return next((worst for worst in WORST if worst in outcomes), None)
 
     @property
     def tools(self) -> list[str]:
-        """Give the names of the tools that were called, in their order."""
+        """Return the names of the tools that were called, in their order."""
         return [call.tool for call in self.calls]
 
     @property
@@ -146,7 +146,7 @@ class Transcript:
         return sum(call.injected for call in self.calls)
 
     def as_json(self) -> dict[str, Any]:
-        """Give the transcript as plain JSON values."""
+        """Return the transcript as plain JSON values."""
         return {
             "ended": self.ended,
             "answer": self.answer,

@@ -39,7 +39,7 @@ LOADER = "quarterturn/extras.py"
 
 
 def module_of(path: str) -> str:
-    """Give the dotted name of a Python file by its path in the checkout."""
+    """Return the dotted name of a Python file by its path in the checkout."""
     parts = PurePosixPath(EXTRA.sub("", path)).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -65,7 +65,7 @@ def _imported(path: str, tree: ast.Module) -> Iterator[str]:
 
 
 def affected(changed: Iterable[str], files: Mapping[str, str]) -> set[str]:
-    """Give those of some Python files, by path and text, that depend on a changed file, which may be gone."""
+    """Return those of some Python files, by path and text, that depend on a changed file, which may be gone."""
     paths = set(changed)
     if any(EVERYTHING.fullmatch(path) for path in paths):
         return set(files)
@@ -97,7 +97,7 @@ def _of_conftests(path: str, text: str, files: Mapping[str, str], needs: Mapping
 
 @cache
 def _asked(text: str) -> set[str]:
-    """Give the parameters and string constants of a file's functions: a fixture is requested by either."""
+    """Return the parameters and string constants of a file's functions: a fixture is requested by either."""
     nodes = list(ast.walk(ast.parse(text)))
     texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     return texts | {node.arg for node in nodes if isinstance(node, ast.arg)}

@@ -150,7 +150,7 @@ def _named(item: pytest.Item) -> Iterator[str]:
 
 @cache
 def missing(name: str) -> bool:
-    """Give whether this machine lacks a component; each is probed once.
+    """Return whether this machine lacks a component; each is probed once.
 
     Raises:
         KeyError: no component has this name.

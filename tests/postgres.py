@@ -80,7 +80,7 @@ class Server:
 
     @contextmanager
     def empty(self) -> Iterator[str]:
-        """Give the address of an empty database; it is emptied and used again."""
+        """Yield the address of an empty database; it is emptied and used again."""
         name = self._used.pop() if self._used else self._made()
         yield self.url(name)
         self.disconnect(name)
@@ -90,13 +90,13 @@ class Server:
 
     @contextmanager
     def copy(self, template: str) -> Iterator[str]:
-        """Give the address of a copy of the database at another address, to which nobody may be connected."""
+        """Yield the address of a copy of the database at another address, to which nobody may be connected."""
         name = self._made(f" TEMPLATE {template.partition('?')[0].rpartition('/')[2]}")
         yield self.url(name)
         self.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
     def make(self) -> str:
-        """Give the address of an empty database that stays until the end."""
+        """Return the address of an empty database that stays until the end."""
         return self.url(self._made())
 
     def _made(self, like: str = "") -> str:

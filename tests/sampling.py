@@ -9,7 +9,7 @@ import pytest
 
 
 def sample(cases: Iterable[Any], *, keep: Collection[Any] = (), every: int = 0) -> list[Any]:
-    """Give all cases as parameters; those outside the sample carry the mark `exhaustive`.
+    """Return all cases as parameters; those outside the sample carry the mark `exhaustive`.
 
     Args:
         cases: what `pytest.mark.parametrize` takes; a case that is a `pytest.param` keeps its id and marks.

@@ -19,7 +19,7 @@ def shipped(server: str) -> Grammar:
 
 @contextmanager
 def few_choices() -> Iterator[None]:
-    """Give each free parameter eight choices for the block.
+    """Yield each free parameter eight choices for the block.
 
     A thousand are four fifths of what a draw costs. They come from a random source of their own, so all else of the
     task is drawn as with a thousand.

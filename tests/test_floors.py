@@ -170,7 +170,7 @@ def imports_of(module: str, tree: ast.Module) -> Iterator[Import]:
 
 
 def nodes_of(node: ast.AST, *, typed: bool = False) -> Iterator[tuple[ast.AST, bool]]:
-    """Give every node below one, and whether it is read by a type checker alone."""
+    """Yield every node below one, and whether it is read by a type checker alone."""
     for child in ast.iter_child_nodes(node):
         mark = typed or (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test))
         yield child, mark
@@ -178,7 +178,7 @@ def nodes_of(node: ast.AST, *, typed: bool = False) -> Iterator[tuple[ast.AST, b
 
 
 def package_of(module: str) -> str:
-    """Give the package that a module lies in; a package's own `__init__` lies in it, and the root stands alone."""
+    """Return the package that a module lies in; a package's own `__init__` lies in it, and the root stands alone."""
     return module if module == ROOT_MODULE or module in packages() else module.rpartition(".")[0]
 
 
@@ -188,7 +188,7 @@ def packages() -> frozenset[str]:
 
 
 def circles(edges: set[tuple[str, str]]) -> list[set[str]]:
-    """Give the groups of names that depend on each other in a cycle."""
+    """Return the groups of names that depend on each other in a cycle."""
     found = []
     while True:
         try:
@@ -304,7 +304,7 @@ def test_nobody_below_the_command_line_knows_all_of_an_open_home() -> None:
 
 
 def is_store(module: str, tables: str) -> bool:
-    """Give whether a module is the store of these tables: `store` beside them, or a part of the package `store`."""
+    """Return whether a module is the store of these tables: `store` beside them, or a part of the package `store`."""
     package = tables.rpartition(".")[0]
     return module == f"{package}.store" or (package.endswith(".store") and module.startswith(f"{package}."))
 

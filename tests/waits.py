@@ -35,7 +35,7 @@ ALLOWED = {
 
 
 def waits_in(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
-    """Give each call that sleeps, or that gives a wait a limit of its own: function, line, and what it does."""
+    """Yield each call that sleeps, or that gives a wait a limit of its own: function, line, and what it does."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             yield from ((function.name, line, what) for line, what in _own_waits(function))

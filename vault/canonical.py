@@ -70,7 +70,7 @@ def canonical(value: Any, what: str = "the document") -> bytes:
 
 
 def digest(value: Any, what: str = "the document") -> str:
-    """Give the SHA-256 of a value's canonical JSON, in lower-case hex.
+    """Return the SHA-256 of a value's canonical JSON, in lower-case hex.
 
     Raises:
         Malformed: as `canonical` does.
@@ -100,7 +100,7 @@ class _Unsound:
 
 
 def _read(data: bytes) -> tuple[Any, str]:
-    """Give the parsed value, or an error sentence: the decoder's own errors hold the whole document and are dropped."""
+    """Return the parsed value, or an error sentence: the decoder's own errors hold the document and are dropped."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -121,7 +121,7 @@ def with_password(url: str, password: bytes) -> str:
 
 
 def driver_address(engine: Engine) -> tuple[str, dict[str, Any]]:
-    """Give what psycopg needs to reach the same PostgreSQL: an address with its password, and options."""
+    """Return what psycopg needs to reach the same PostgreSQL: an address with its password, and options."""
     address = engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
     return address, dict(_ON_POSTGRES["connect_args"])
 

@@ -35,7 +35,7 @@ class ErrorWithKind(Protocol):
 
 
 def kind_of(error: BaseException) -> Kind | None:
-    """Give the `kind` of one of our own errors, whichever package raised it; None for any other exception."""
+    """Return the `kind` of one of our own errors, whichever package raised it; None for any other exception."""
     return error.kind if isinstance(error, ErrorWithKind) else None
 
 
@@ -63,7 +63,7 @@ class Disagreement:
     found: Any = None
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as JSON values, whole; byte strings are in lower-case hex."""
+        """Return it as JSON values, whole; byte strings are in lower-case hex."""
         values = {"expected": _as_json(self.expected), "found": _as_json(self.found)}
         return {"where": self.where, **values}
 
@@ -107,7 +107,7 @@ class VaultError(Exception):
         self.evidence = Disagreement(where, expected, found) if known else None
 
     def with_message(self, message: str, where: str | None = None) -> Self:
-        """Give an error of the same class and evidence under another message.
+        """Return an error of the same class and evidence under another message.
 
         Args:
             message: the new sentence.

@@ -84,7 +84,7 @@ def _of_type(names: Any, _: Any, schema: Any) -> str:
 
 
 def _described(schema: Any) -> str:
-    """Give what the schema says of the place, for people who do not read patterns."""
+    """Return what the schema says of the place, for people who do not read patterns."""
     return f" ({schema['description'].rstrip('.')})" if "description" in schema else ""
 
 

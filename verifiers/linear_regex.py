@@ -150,14 +150,14 @@ def search(program: Program, text: str, budget: ReadingBudget) -> bool:
 
 
 def _side(letter: str) -> str:
-    """Give what an assertion can know of the letter before: start, line feed, word or other."""
+    """Return what an assertion can know of the letter before: start, line feed, word or other."""
     return letter if letter in {"", "\n"} else "w" if _WORD(letter) else "."
 
 
 def _advanced(
     program: Program, states: frozenset[int], before: str, letter: str | None, budget: ReadingBudget
 ) -> frozenset[int] | None:
-    """Give the states after a letter, with the start state for a match that begins later; None where it accepts."""
+    """Return the states after a letter, with the start state for a match that begins later; None where it accepts."""
     waiting, closed = list(states), set(states)
     reached = {program.start}
     while waiting:

@@ -55,7 +55,7 @@ def sentence(text: str) -> str:
 
 
 def _pieces(value: object, limit: int) -> Iterator[str]:
-    """Give the text of a value piece by piece; each piece has at least one character, so that cutting it ends it."""
+    """Yield the text of a value piece by piece; each piece has at least one character, so that cutting it ends it."""
     match value:
         case bytes():
             yield "the bytes " + value[:limit].hex()

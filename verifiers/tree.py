@@ -59,12 +59,12 @@ class FileTree(Mapping[str, Node]):
         return f"Tree({len(self._nodes)} entries)"
 
     def below(self, prefix: str) -> FileTree:
-        """Give the sub-tree under `prefix`, with paths relative to it (empty if there is none)."""
+        """Return the sub-tree under `prefix`, with paths relative to it (empty if there is none)."""
         start = prefix.strip("/") + "/"
         return FileTree({path[len(start) :]: node for path, node in self.items() if path.startswith(start)})
 
     def under(self, prefix: str) -> FileTree:
-        """Give the same tree moved below `prefix`, with the parent folders added."""
+        """Return the same tree moved below `prefix`, with the parent folders added."""
         start = prefix.strip("/")
         parts = start.split("/")
         folders = {"/".join(parts[: i + 1]): DIRECTORY for i in range(len(parts))}

@@ -19,7 +19,7 @@ HEADERS = {
 
 
 def over_http():
-    """Give what sends one message and gives the answer, over HTTP."""
+    """Return what sends one message and gives the answer, over HTTP."""
     connection = http.client.HTTPConnection(urlsplit(URL).netloc, timeout=60)
 
     def send(message):
@@ -31,7 +31,7 @@ def over_http():
 
 
 def over_stdio():
-    """Give the same over standard input and output."""
+    """Return the same over standard input and output."""
 
     def send(message):
         sys.stdout.write(json.dumps(message) + "\n")

@@ -11,7 +11,7 @@ from mcp.client import Client
 
 
 def way():
-    """Give the client's way to the server."""
+    """Return the client's way to the server."""
     if URL:
         return f"{URL}/mcp"
     from mcp.server.stdio import stdio_server  # the same streams, whichever side of them one is on

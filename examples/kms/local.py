@@ -51,7 +51,7 @@ def unwrap(service: AESGCM, given: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def kept(path: Path) -> bytes:
-    """Give the key in a file; who loses the file loses the lock."""
+    """Return the key in a file; who loses the file loses the lock."""
     if not path.exists():
         path.touch(0o600, exist_ok=False)
         path.write_bytes(os.urandom(32))

@@ -26,7 +26,7 @@ class StateProver(Prover, Protocol):
     def end_state(
         self, document: Mapping[str, Any], proved: ExecutionResult, mutant: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
-        """Give a final state, as it is or after a mutant's change, as a document of plain JSON values."""
+        """Return a final state, as it is or after a mutant's change, as a document of plain JSON values."""
         ...
 
 
@@ -49,7 +49,7 @@ class WrongVerdict:
     verdict: bool
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as plain JSON values."""
+        """Return it as plain JSON values."""
         calls = [{"tool": call["tool"], "arguments": dict(call.get("arguments", {}))} for call in self.calls]
         return {
             "solution": self.solution,

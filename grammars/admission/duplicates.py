@@ -48,7 +48,7 @@ class Sketch:
         return cls(b"".join(sorted(hashed)))
 
     def hashes(self) -> list[str]:
-        """Give the hashed shingles, one word each."""
+        """Return the hashed shingles, one word each."""
         return [self.data[start : start + _HASH].hex() for start in range(0, len(self.data), _HASH)]
 
 
@@ -94,7 +94,7 @@ class Neighbours:
 
 
 def wording(document: Mapping[str, Any]) -> str:
-    """Give the words of a task's goal without case, punctuation and free values, for exact comparison of goals."""
+    """Return the words of a task's goal without case, punctuation and free values, for exact comparison of goals."""
     return " ".join(fixed_words({"goal": document["goal"]}))
 
 
@@ -111,7 +111,7 @@ def _cut(text: str) -> Iterator[str]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Give every name and value as text."""
+    """Yield every name and value as text."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield str(key)

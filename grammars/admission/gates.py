@@ -102,7 +102,7 @@ class Admission:
 
     @property
     def failed(self) -> tuple[Gate, ...]:
-        """Give the gates that failed."""
+        """Return the gates that failed."""
         return tuple(gate for gate in self.gates if not gate.ok)
 
 

@@ -70,7 +70,7 @@ class Prover(Protocol):
         ...
 
     def descriptions(self, tools: Sequence[str]) -> Mapping[str, str]:
-        """Give the description of each tool (`server.tool`) as the pinned server words it."""
+        """Return the description of each tool (`server.tool`) as the pinned server words it."""
         ...
 
     def prove(

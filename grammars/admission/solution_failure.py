@@ -68,7 +68,7 @@ class SolutionFailure:
         return " and ".join(parts)
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as plain JSON values."""
+        """Return it as plain JSON values."""
         return asdict(self)
 
 

@@ -110,7 +110,7 @@ class Drafts:
             ]
 
     def admission(self, task_id: str) -> AdmissionRecord:
-        """Give the result of a task's admission.
+        """Return the result of a task's admission.
 
         Raises:
             NotFound: the task never went through the gates.

@@ -21,7 +21,7 @@ SUBMITTERS, MONTHS = 20, 4
 
 
 def enough(months: int = MONTHS) -> int:
-    """Give the number of choices that a free parameter needs if a task is live for so many months."""
+    """Return the number of choices that a free parameter needs if a task is live for so many months."""
     return max(CHOICES, EACH * SUBMITTERS * months)
 
 

@@ -110,7 +110,7 @@ def _pool(part: FreePart, most: int, fit: _Fitting, scope: Scope, dice: Random) 
 
 @lru_cache(maxsize=1 << 17)
 def _spoken(value: str) -> tuple[tuple[str, ...], frozenset[tuple[str, ...]]]:
-    """Give a choice's words and all their runs; cached, since every draw looks at the same few thousand choices."""
+    """Return a choice's words and all their runs; cached, since every draw looks at the same few thousand choices."""
     spoken = tuple(words(value))
     runs = (spoken[start:end] for start in range(len(spoken)) for end in range(start + 1, len(spoken) + 1))
     return spoken, frozenset(runs)
@@ -134,7 +134,7 @@ class _Fitting:
         return True
 
     def _held(self, size: int) -> set[tuple[str, ...]]:
-        """Give all runs of `size` words in the task."""
+        """Return all runs of `size` words in the task."""
         if size not in self._runs:
             self._runs[size] = set(zip(*(self._said[start:] for start in range(size)), strict=False))
         return self._runs[size]

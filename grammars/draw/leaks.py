@@ -70,7 +70,7 @@ def _describes_all(predicate: str) -> bool:
 
 
 def _of_kind(state: Mapping[str, Any], kind: str) -> Iterator[Mapping[str, Any]]:
-    """Give the parts of an initial state that are of a state kind, whichever server has them."""
+    """Return the parts of an initial state that are of a state kind, whichever server has them."""
     return (part for server, part in state.items() if namespaces.kind_of(server) == kind)
 
 
@@ -79,7 +79,7 @@ def _whole_texts(state: Any) -> set[str]:
 
 
 def _under(states: Iterable[Mapping[str, Any]], key: object) -> set[str]:
-    """Give the texts stored under a Redis key, whatever its type."""
+    """Return the texts stored under a Redis key, whatever its type."""
     parts = (part for state in states for part in state.values())
     values = (part[key] for part in parts if isinstance(part, Mapping) and key in part)
     return {text for value in values for text in _scalars(value)}

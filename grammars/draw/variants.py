@@ -10,22 +10,22 @@ FURTHER = 3
 
 
 def base(draft: Draft) -> Draft:
-    """Give the variant with the first choice of each parameter; a draft without any is returned as it is."""
+    """Return the variant with the first choice of each parameter; a draft without any is returned as it is."""
     return _variant(draft, 0) if draft.task.get("free") else draft
 
 
 def further(draft: Draft) -> list[Draft]:
-    """Give variants spread evenly over the choices; none if the draft cannot be traced, so that all get the base."""
+    """Return variants spread evenly over the choices; none if the draft cannot be traced, so that all get the base."""
     return [_variant(draft, number) for number in range(1, FURTHER + 1)] if traceable(free_of(draft)) else []
 
 
 def free_of(draft: Draft) -> Free:
-    """Give the choices of each free parameter."""
+    """Return the choices of each free parameter."""
     return {name: choice["from"] for name, choice in draft.task.get("free", {}).items()}
 
 
 def tested_choice(number: int, choices: int) -> int:
-    """Give which of a parameter's choices the base (0) or a further variant (1 to FURTHER) has: thirds of its list."""
+    """Return which choices of a parameter the base (0) or a further variant (1 to FURTHER) has: thirds of its list."""
     return number * (choices - 1) // FURTHER
 
 

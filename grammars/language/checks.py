@@ -132,12 +132,12 @@ def _check_tools(grammar: Grammar, derived: Derived, listed: Collection[str]) ->
 
 
 def calls_of(part: Steps, solution: str) -> Node:
-    """Give a production's calls for one solution: those under its name, else those under `reference`."""
+    """Return a production's calls for one solution: those under its name, else those under `reference`."""
     return part.solutions.get(solution, part.solutions.get("reference", ()))
 
 
 def tools_of(derived: Derived, solution: str) -> set[str]:
-    """Give the tools that a solution may use, over all branches of its conditions."""
+    """Return the tools that a solution may use, over all branches of its conditions."""
     return {call["tool"] for call in _calls(derived, solution)}
 
 

@@ -15,12 +15,12 @@ from vault.task.variant import words
 
 
 def joined(choice: str) -> str:
-    """Give a choice as it is searched for: its letters and digits, without case."""
+    """Return a choice as it is searched for: its letters and digits, without case."""
     return "".join(words(choice))
 
 
 def contained(choices: Iterable[str]) -> list[str]:
-    """Give the choices that are another one of the list, or a part of one."""
+    """Return the choices that are another one of the list, or a part of one."""
     spelt = {choice: joined(choice) for choice in choices}
     everything = "\n".join(spelt.values())
     return [choice for choice, text in spelt.items() if everything.count(text) > 1]

@@ -55,12 +55,12 @@ class Derived:
 
     @property
     def parts(self) -> tuple[Steps, ...]:
-        """Give the parts of the task: the template's first, then each production's in order."""
+        """Return the parts of the task: the template's first, then each production's in order."""
         return (self.template.steps, *(production.steps for production in self.productions.values()))
 
     @property
     def free(self) -> tuple[FreePart, ...]:
-        """Give the free parameters, in the order of the names."""
+        """Return the free parameters, in the order of the names."""
         return tuple(part for naming in self.names if isinstance(naming.how, FreeRange) for part in naming.how.parts)
 
 

@@ -138,7 +138,7 @@ class Scope:
             self._block = around
 
     def kept(self, expression: Expression, compute: Callable[[], Any]) -> Any:
-        """Give an expression's value, cached unless it mentions a name bound by `inside`."""
+        """Return an expression's value, cached unless it mentions a name bound by `inside`."""
         if not expression.names.isdisjoint(self._block):
             return compute()
         if expression not in self._kept:
@@ -260,7 +260,7 @@ class Expression:
         return cls(source, where, names, steps, rounds, paths, variables, program, shape)
 
     def evaluate(self, scope: Scope) -> Any:
-        """Give the value.
+        """Return the value.
 
         Raises:
             Malformed: it cannot be evaluated over these names, or costs more than the draw may. The message quotes the

@@ -64,7 +64,7 @@ class Repeat:
     body: tuple[Node, ...]
 
     def fill(self, scope: Scope) -> Iterator[Any]:
-        """Give the members that it expands to."""
+        """Yield the members that it expands to."""
         items = self.items.evaluate(scope) if self.items else [None]
         if self.items and not isinstance(items, list):
             raise Malformed(f"{self.items.where}: {self.items.source!r} must give a list")

@@ -34,7 +34,7 @@ class FreePart:
 
     @property
     def placeholder(self) -> str:
-        """Give the placeholder that stands for the value."""
+        """Return the placeholder that stands for the value."""
         return f"{{{{{self.name}}}}}"
 
 
@@ -47,11 +47,11 @@ class FreeRange(Range):
 
     @property
     def names(self) -> frozenset[str]:
-        """Give the names that its choices depend on."""
+        """Return the names that its choices depend on."""
         return frozenset().union(*(part.choices.names for part in self.parts))
 
     def draw(self, dice: Random, scope: Scope) -> Drawn:  # noqa: ARG002 - every range is drawn the same way
-        """Give the placeholders; they count as one instance, because the task is the same whatever the values are."""
+        """Return the placeholders; they count as one instance, because the task is the same whatever the values are."""
         return Drawn(self.sign.join(part.placeholder for part in self.parts), 0.0)
 
 

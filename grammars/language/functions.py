@@ -68,12 +68,12 @@ def capital(text: str) -> str:
 
 
 def sha256(text: str) -> str:
-    """Give the SHA-256 of the text as UTF-8, in lower-case hex."""
+    """Return the SHA-256 of the text as UTF-8, in lower-case hex."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def stem(path: str) -> str:
-    """Give a file's name without folder and extension."""
+    """Return a file's name without folder and extension."""
     return posixpath.splitext(posixpath.basename(path))[0]
 
 

@@ -177,15 +177,15 @@ class Draft:
 
     @property
     def id(self) -> str:
-        """Give the task's id."""
+        """Return the task's id."""
         return str(self.task["id"])
 
     @property
     def skeleton(self) -> str:
-        """Give the skeleton's id, `server/template:choice/choice`."""
+        """Return the skeleton's id, `server/template:choice/choice`."""
         return str(self.provenance["skeleton"])
 
     @property
     def template(self) -> str:
-        """Give the template's name with its grammar, `server/template`."""
+        """Return the template's name with its grammar, `server/template`."""
         return str(self.provenance["template"])

@@ -49,7 +49,7 @@ class Range(ABC):
 
     @property
     def names(self) -> frozenset[str]:
-        """Give the names that its bounds depend on."""
+        """Return the names that its bounds depend on."""
         return frozenset()
 
     @abstractmethod
@@ -84,12 +84,12 @@ class Leveled:
         return cls(where, dict.fromkeys(levels, compile_value(spec, where)))
 
     def at(self, scope: Scope) -> Any:
-        """Give the value for this draw's difficulty."""
+        """Return the value for this draw's difficulty."""
         return fill(self.by_level[scope["difficulty"]], scope)
 
     @property
     def names(self) -> frozenset[str]:
-        """Give the names that it depends on."""
+        """Return the names that it depends on."""
         return frozenset().union(*(names_in(node) for node in self.by_level.values()))
 
 
@@ -122,7 +122,7 @@ class Integer(Range):
 
     @property
     def names(self) -> frozenset[str]:
-        """Give the names that its bounds depend on."""
+        """Return the names that its bounds depend on."""
         return self.ends.names
 
     def draw(self, dice: Random, scope: Scope) -> Drawn:
@@ -142,7 +142,7 @@ class Pick(Range):
 
     @property
     def names(self) -> frozenset[str]:
-        """Give the names that its list and its count depend on."""
+        """Return the names that its list and its count depend on."""
         return self.source.names | (self.count.names if self.count else frozenset())
 
     def draw(self, dice: Random, scope: Scope) -> Drawn:
@@ -168,7 +168,7 @@ class Words(Range):
 
     @property
     def names(self) -> frozenset[str]:
-        """Give the names that the count depends on."""
+        """Return the names that the count depends on."""
         return self.count.names
 
     def draw(self, dice: Random, scope: Scope) -> Drawn:
@@ -202,7 +202,7 @@ class Date(Range):
 
     @property
     def names(self) -> frozenset[str]:
-        """Give the names that its ends depend on."""
+        """Return the names that its ends depend on."""
         return self.ends.names
 
     def draw(self, dice: Random, scope: Scope) -> Drawn:

@@ -36,7 +36,7 @@ class Rows(Range):
 
     @property
     def names(self) -> frozenset[str]:
-        """Give the names that the count and the columns depend on, except `row` and `index`."""
+        """Return the names that the count and the columns depend on, except `row` and `index`."""
         columns = (_names(column) for column in self.columns.values())
         return self.count.names | (frozenset().union(*columns) - _OWN)
 

@@ -22,7 +22,7 @@ CONDITION = "condition"
 
 @lru_cache(maxsize=32)
 def traits(grammar: Grammar) -> Mapping[str, frozenset[Trait]]:
-    """Give the traits of every skeleton of a grammar, by the skeleton's id."""
+    """Return the traits of every skeleton of a grammar, by the skeleton's id."""
     return MappingProxyType({skeleton.id: frozenset(_traits(grammar, skeleton)) for skeleton in skeletons(grammar)})
 
 

@@ -95,7 +95,7 @@ class Provider:
         self._lock = threading.Lock()
 
     def caller(self, text: str) -> Caller | None:
-        """Give the caller of a valid token, or None for any other; the reason is not disclosed."""
+        """Return the caller of a valid token, or None for any other; the reason is not disclosed."""
         if len(text) > LONGEST_TOKEN:
             return None
         try:
@@ -125,7 +125,7 @@ class Provider:
         )
 
     def _caller(self, claims: Mapping[str, Any]) -> Caller | None:
-        """Give the caller if a claim gives a role (step 5), under a stable name that is no account's."""
+        """Return the caller if a claim gives a role (step 5), under a stable name that is no account's."""
         claim = claims.get(self._settings.claim)
         values = claim if isinstance(claim, list) else [claim]
         role = next((role for value, role in self._roles.items() if value in values), None)
@@ -138,7 +138,7 @@ class Provider:
     # -- keys ---------------------------------------------------------------------------------------------------------
 
     def _key(self, name: object) -> jwt.PyJWK | None:
-        """Give a key by its name; the set is asked for anew where it is old, or knows no such key."""
+        """Return a key by its name; the set is asked for anew where it is old, or knows no such key."""
         now = self._now()
         if not isinstance(name, str):
             return None
@@ -158,7 +158,7 @@ class Provider:
             log.warning("the keys of the OpenID provider cannot be had: %s", type(error).__name__)
 
     def _where(self) -> str:
-        """Give where the keys lie: what the settings say, or the provider, which may name its own host alone."""
+        """Return where the keys lie: what the settings say, or the provider, which may name its own host alone."""
         if self._settings.keys:
             return self._settings.keys
         issuer = self._settings.issuer
@@ -180,7 +180,7 @@ _OPTIONS: Any = {  # claims are checked against our clock (step 4)
 
 
 def _moment(value: object) -> float | None:
-    """Give a NumericDate; None for what is none."""
+    """Return a NumericDate; None for what is none."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
@@ -202,7 +202,7 @@ def _pair(text: str) -> tuple[str, Role]:
 
 
 def fetched(url: str) -> bytes:
-    """Give what lies at a URL, which is https, or http on the loopback.
+    """Return what lies at a URL, which is https, or http on the loopback.
 
     Raises:
         Unavailable: there is nothing to be had, or too much.

@@ -24,7 +24,7 @@ ROLES: Mapping[Role, frozenset[Scope]] = {
 
 
 def scopes_of(role: Role, wanted: Collection[str] = ()) -> frozenset[Scope]:
-    """Give the scopes of a token of `role`: those that are wanted, or all of the role's.
+    """Return the scopes of a token of `role`: those that are wanted, or all of the role's.
 
     Raises:
         Malformed: a wanted scope is none of the role's.

@@ -124,7 +124,7 @@ class Accounts:
             return {account, *session.exec(query).all()}
 
     def parties(self) -> dict[str, str]:
-        """Give the party of each account."""
+        """Return the party of each account."""
         with Session(self._engine) as session:
             return {row.name: row.party for row in session.exec(select(AccountRow)).all()}
 
@@ -149,7 +149,7 @@ class Accounts:
             return [_token(row, _party(session, row.account)) for row in rows]
 
     def caller(self, text: str) -> Caller | None:
-        """Give the caller of a valid token, or None for any other text."""
+        """Return the caller of a valid token, or None for any other text."""
         if not tokens.well_formed(text):
             return None
         now = self._now()

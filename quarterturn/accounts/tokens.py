@@ -34,7 +34,7 @@ def well_formed(text: str) -> bool:
 
 
 def digest(token: str) -> str:
-    """Give the digest under which a token is stored."""
+    """Return the digest under which a token is stored."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 

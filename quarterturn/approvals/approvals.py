@@ -78,7 +78,7 @@ class Approvals:
             self._spend(ProtectedAct(action, subject, detail, who or account()), rules)
 
     def in_force(self, who: str | None = None) -> ApprovalRules | None:
-        """Give the rules in force, or None; first adopts what the settings propose where that is allowed.
+        """Return the rules in force, or None; first adopts what the settings propose where that is allowed.
 
         Raises:
             Unapproved: the settings propose others, and two maintainers have to sign for them first.
@@ -122,7 +122,7 @@ class Approvals:
         return self._store.requests()
 
     def request(self, name: str) -> ApprovalRequest:
-        """Give a request.
+        """Return a request.
 
         Raises:
             NotFound: there is none of this name.
@@ -160,7 +160,7 @@ class Approvals:
 
 
 def turn(plan: Plan) -> tuple[str, dict[str, Any]]:
-    """Give the subject and the detail of a turn: what retires, and the roots over what enters."""
+    """Return the subject and the detail of a turn: what retires, and the roots over what enters."""
     roots = {month: merkle.set_root([task.commitment for task in tasks]).hex() for month, tasks in plan.enter.items()}
     enters = [{"cohort": m.cohort, "count": len(plan.enter[m]), "root": root} for m, root in roots.items()]
     retires = plan.retire.id if plan.retire else None

@@ -115,7 +115,7 @@ class ApprovalRequest:
 
 
 def digest_of(detail: Mapping[str, Any]) -> str:
-    """Give the SHA-256 of a detail's canonical form, in hex.
+    """Return the SHA-256 of a detail's canonical form, in hex.
 
     Raises:
         Malformed: it has none.

@@ -40,11 +40,11 @@ class ApprovalRules:
     number: int = 0
 
     def key(self, name: str) -> bytes:
-        """Give a maintainer's public key, 32 bytes."""
+        """Return a maintainer's public key, 32 bytes."""
         return public_key(self.maintainers[name])
 
     def document(self) -> dict[str, Any]:
-        """Give them as JSON values."""
+        """Return them as JSON values."""
         document = {
             "actions": sorted(set(self.actions)),
             "maintainers": _lines(self.maintainers),
@@ -53,12 +53,12 @@ class ApprovalRules:
         return document | ({"withdrawal_keys": _lines(self.withdrawal_keys)} if self.withdrawal_keys else {})
 
     def digest(self) -> str:
-        """Give the SHA-256 of their canonical form, in hex."""
+        """Return the SHA-256 of their canonical form, in hex."""
         return digest(self.document())
 
 
 def proposed(home: Path) -> ApprovalRules:
-    """Give the rules as a home's settings have them now, also for a service that read them when it was started."""
+    """Return the rules as a home's settings have them now, also for a service that read them when it was started."""
     chosen = settings.load(home / settings.FILE)
     approvals, path = chosen.approvals, home / chosen.ledger.policy
     witnesses = hashlib.sha256(path.read_bytes()).hexdigest() if chosen.ledger.policy and path.is_file() else None
@@ -66,5 +66,5 @@ def proposed(home: Path) -> ApprovalRules:
 
 
 def _lines(keys: Mapping[str, str]) -> dict[str, str]:
-    """Give the lines of public keys without their comments."""
+    """Return the lines of public keys without their comments."""
     return {name: " ".join(line.split()[:2]) for name, line in keys.items()}

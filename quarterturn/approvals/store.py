@@ -54,7 +54,7 @@ class ApprovalStore:
     # -- rules --------------------------------------------------------------------------------------------------------
 
     def rules(self, session: Session | None = None) -> ApprovalRules | None:
-        """Give the rules that are in force, or None where there never were any.
+        """Return the rules that are in force, or None where there never were any.
 
         Raises:
             Refused: the row was not written by this home, or those that the access log knows of are no longer there.
@@ -97,7 +97,7 @@ class ApprovalStore:
             return [self._request(session, row) for row in rows]
 
     def request(self, name: str) -> ApprovalRequest:
-        """Give a request.
+        """Return a request.
 
         Raises:
             NotFound: there is none of this name.
@@ -190,7 +190,7 @@ class ApprovalStore:
         self._vault().note(who=who, what=f"approval/{request.id}", why=why, session=session)
 
     def _request(self, session: Session, row: ApprovalRow) -> ApprovalRequest:
-        """Give a row's request, with the signatures under it that hold."""
+        """Return a row's request, with the signatures under it that hold."""
         names = ("id", "action", "subject", "detail", "asked_by", "asked_at", "expires_at", "used_at", "rules", "log")
         request = ApprovalRequest(**{name: getattr(row, name) for name in names})
         rules, body = self._numbered(session, row.rules), request.body

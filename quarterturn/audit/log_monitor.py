@@ -108,7 +108,7 @@ def fetch_consistency(source: str, release: Path, kept: str) -> list[bytes] | No
 
 @contextmanager
 def _reading(source: str) -> Iterator[Read]:
-    """Give what reads a log's files; those that are served come over one connection."""
+    """Yield what reads a log's files; those that are served come over one connection."""
     if not source.startswith(("http://", "https://")):
         yield folder_reader(Path(source))
         return

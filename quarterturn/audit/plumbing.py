@@ -66,12 +66,12 @@ def line(verb: Callable[[Document], Answer], text: bytes) -> dict[str, Any]:
 
 
 def jcs(text: bytes, what: str) -> bytes:
-    """Give the canonical bytes (RFC 8785) of a JSON text."""
+    """Return the canonical bytes (RFC 8785) of a JSON text."""
     return canonical(parse(text, what))
 
 
 def jcs_line(text: bytes) -> dict[str, Any]:
-    """Give the canonical bytes of one line, as base64; what is no JSON is an answer too."""
+    """Return the canonical bytes of one line, as base64; what is no JSON is an answer too."""
     try:
         return {"jcs": base64.b64encode(jcs(text, "the line")).decode()}
     except VaultError as error:
@@ -214,7 +214,7 @@ VERBS: Mapping[str, Callable[[Document], Answer]] = {
 
 
 def _reason(error: VaultError) -> dict[str, Any]:
-    """Give the fields of an answer that is a no: the sentence, and what disagrees (null where that is unknown)."""
+    """Return the fields of an answer that is a no: the sentence, and what disagrees (null where that is unknown)."""
     return {"error": str(error), "evidence": error.evidence and error.evidence.as_json()}
 
 

@@ -118,7 +118,7 @@ class Backups:
 
 @contextmanager
 def whole(destination: Path, what: str) -> Iterator[Path]:
-    """Give a new folder that becomes `destination` at the end of the block, or is removed if the block breaks off.
+    """Yield a new folder that becomes `destination` at the end of the block, or is removed if the block breaks off.
 
     Raises:
         Unavailable: the disk failed; nothing is there, also where it cannot be known whether its name is on the disk.
@@ -145,7 +145,7 @@ def _settle(folder: Path) -> None:
 
 
 def digest(path: Path) -> str:
-    """Give a file's SHA-256 in hexadecimal."""
+    """Return a file's SHA-256 in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -176,7 +176,7 @@ def _public(places: HomePaths) -> list[Path]:
 
 
 def _settled(places: HomePaths) -> dict[str, Any]:
-    """Give the ring's document while it holds one key: what is sealed is under that one, and no copy needs two rings.
+    """Return the ring's document while it holds one key: what is sealed is under that one, and no copy needs two rings.
 
     Raises:
         Unavailable: its key is being changed.

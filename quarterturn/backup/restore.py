@@ -100,7 +100,7 @@ def _held(manifest: Any) -> int:
 
 
 def _verified(source: Path) -> Any:
-    """Give the manifest of a backup whose every file is what it says (rule 1)."""
+    """Return the manifest of a backup whose every file is what it says (rule 1)."""
     if not (source / MANIFEST).is_file():
         raise NotFound(f"there is no backup at {source}: a backup is a folder with a {MANIFEST}")
     manifest = _read(source)
@@ -136,7 +136,7 @@ def _read(source: Path) -> Any:
 
 
 def _newest(source: Path, manifest: Any, newest: Path | None, later: Sequence[str]) -> tuple[bytes | None, int]:
-    """Give the head to go on from if it is not the backup's own, and how many leaves were signed (rule 2)."""
+    """Return the head to go on from if it is not the backup's own, and how many leaves were signed (rule 2)."""
     own, held = manifest["head"], _held(manifest)
     if newest is None:
         if own is None:

@@ -76,7 +76,7 @@ def put(file: Path, engine: Engine) -> None:
 
 
 def revision(file: Path) -> str:
-    """Give the revision of a file's tables."""
+    """Return the revision of a file's tables."""
     with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as rows:
         return str(rows.execute("SELECT version_num FROM alembic_version").fetchone()[0])
 

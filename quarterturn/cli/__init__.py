@@ -171,7 +171,7 @@ def _require_values(arguments: Sequence[str]) -> None:
 
 
 def _explained(error: BaseException, arguments: Sequence[str]) -> tuple[str, int]:
-    """Give the one sentence and the exit code of anything that a verb raised."""
+    """Return the one sentence and the exit code of anything that a verb raised."""
     if isinstance(error, typer.TyperException):
         return _usage(error, arguments), EXITS["malformed"]
     if isinstance(error, KeyboardInterrupt | typer.Abort):
@@ -215,7 +215,7 @@ def _verb(arguments: Sequence[str]) -> str:
 
 
 def _bug(error: BaseException) -> str:
-    """Give an internal error's place without its message, which might quote a task."""
+    """Return an internal error's place without its message, which might quote a task."""
     if os.environ.get("QUARTERTURN_TRACE"):
         traceback.print_exception(error)
     return f"internal error: {where(error)}. Nothing half-done is kept; QUARTERTURN_TRACE=1 shows the traceback"

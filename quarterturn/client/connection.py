@@ -80,7 +80,7 @@ class Client(Connection):
         return self._ask(Submission, "POST", path, json_body=body, headers=key)
 
     def submission(self, id: str) -> Submission:  # noqa: A002 - the API's own word
-        """Give a submission.
+        """Return a submission.
 
         Raises:
             ApiError: as for `submit`.
@@ -88,7 +88,7 @@ class Client(Connection):
         return self._ask(Submission, "GET", f"/submissions/{quote(id, safe='')}")
 
     def submissions(self, *, cursor: str | None = None, limit: int = 50) -> SubmissionPage:
-        """Give a page of the caller's submissions, the newest first; at most 200 of them.
+        """Return a page of the caller's submissions, the newest first; at most 200 of them.
 
         Raises:
             ApiError: as for `submit`.
@@ -105,7 +105,7 @@ class Client(Connection):
         return self._ask(Submission, "POST", f"/submissions/{quote(id, safe='')}/cancel")
 
     def run(self, id: str) -> Run | None:  # noqa: A002 - likewise
-        """Give the public tasks of a submission's run, or None while nothing of it may be shown.
+        """Return the public tasks of a submission's run, or None while nothing of it may be shown.
 
         Raises:
             ApiError: as for `submit`.
@@ -118,7 +118,7 @@ class Client(Connection):
             raise
 
     def agents(self) -> Sequence[NamedAgent]:
-        """Give the agents that the caller has submitted, with their display names.
+        """Return the agents that the caller has submitted, with their display names.
 
         Raises:
             ApiError: as for `submit`.
@@ -142,7 +142,7 @@ class Client(Connection):
         return self._ask(NamedAgent, "DELETE", f"/display-names/{quote(agent, safe='')}")
 
     def quotas(self) -> Mapping[str, Any]:
-        """Give the use and the rest of each quota.
+        """Return the use and the rest of each quota.
 
         Raises:
             ApiError: as for `submit`.

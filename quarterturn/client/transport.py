@@ -64,7 +64,7 @@ class Connection:
         )
 
     def __enter__(self) -> Self:
-        """Give the client; it is closed at the end of the block."""
+        """Return the client; it is closed at the end of the block."""
         return self
 
     def __exit__(

@@ -36,7 +36,7 @@ class ReservedName(Malformed):
 
 
 def key_of(name: str) -> str:
-    """Give the key of a name: names with the same key cannot be told apart with certainty."""
+    """Return the key of a name: names with the same key cannot be told apart with certainty."""
     plain = re.sub(r"[^a-z0-9]", "", name.lower()).translate(_ALIKE)
     return plain.replace("rn", "m").replace("vv", "w")
 

@@ -62,7 +62,7 @@ class DisplayNames:
         self._engine, self._clock, self._agents, self._accounts = engine, clock, agents, accounts
 
     def choose(self, account: str, agent: str, name: str) -> NamedAgent:
-        """Give an agent this name; the one that it had becomes a former name.
+        """Return an agent this name; the one that it had becomes a former name.
 
         Raises:
             Malformed, ReservedName: nobody may have this name.
@@ -122,7 +122,7 @@ class DisplayNames:
         return [_agent(agent, by_agent[agent]) for agent in sorted(by_agent)]
 
     def shown(self) -> Mapping[tuple[str, str], str]:
-        """Give all names that are shown, by account and agent."""
+        """Return all names that are shown, by account and agent."""
         with Session(self._engine) as session:
             rows = session.exec(select(DisplayNameRow).where(DisplayNameRow.state == "shown")).all()
             return {(row.account, row.agent): row.name for row in rows}

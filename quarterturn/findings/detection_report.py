@@ -63,7 +63,7 @@ class DetectionReports:
         return made
 
     def figures(self, month: Month) -> Item:
-        """Give all figures of a month's report.
+        """Return all figures of a month's report.
 
         Raises:
             NotFound: no run of the month is finished, or none has a settled verdict.

@@ -104,7 +104,7 @@ class EvidenceExports:
 
 
 def _named(finding: Finding) -> tuple[int | None, str | None]:
-    """Give the run and the task that a finding names itself."""
+    """Return the run and the task that a finding names itself."""
     if finding.kind == "verdict":
         run, _, task = finding.subject.partition("/")
         return int(run), task

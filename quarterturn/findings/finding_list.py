@@ -20,7 +20,7 @@ class FindingList:
     findings: Sequence[Finding]
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as plain JSON values."""
+        """Return it as plain JSON values."""
         return {"looks": [_described(scan) for scan in self.scans], "findings": [*map(described, self.findings)]}
 
 
@@ -35,7 +35,7 @@ def listed(findings: Findings, month: str | None, *, everything: bool) -> Findin
 
 
 def described(finding: Finding) -> dict[str, Any]:
-    """Give a finding as plain JSON values."""
+    """Return a finding as plain JSON values."""
     figures = ("p_value", "p_adj", "q", "effect", "low", "high")
     names = ("number", "kind", "subject", "status", *figures, "detail", "state")
     words = [{"state": w.state, "who": w.who, "at": w.at.isoformat(), "note": w.note} for w in finding.reviews]

@@ -8,7 +8,7 @@ from rotation.month.sets import SetSpec, named, read
 
 
 def of_home(places: HomePaths, name: str) -> SetSpec:
-    """Give the set of a home.
+    """Return the set of a home.
 
     Args:
         places: the home's files.

@@ -98,7 +98,7 @@ def _refuse_rows_of_another(engine: Engine) -> None:
 
 
 def endpoint_sender(places: HomePaths, ring: KeyRing) -> Sender:
-    """Give the signer of requests to hosted endpoints; makes its key pair where the home has none yet."""
+    """Return the signer of requests to hosted endpoints; makes its key pair where the home has none yet."""
     sender = Sender(_kept(places.endpoint_key, ring, signing.ENDPOINT))
     if not places.endpoint_pem.is_file() or places.endpoint_pem.read_text(encoding="utf-8") != sender.public_pem:
         _show(places.endpoint_pem, sender.public_pem)
@@ -106,7 +106,7 @@ def endpoint_sender(places: HomePaths, ring: KeyRing) -> Sender:
 
 
 def month_key(places: HomePaths, ring: KeyRing) -> Ed25519PrivateKey:
-    """Give the key that signs the result of each turn, as its `set` statement says; made where the home has none."""
+    """Return the key that signs the result of each turn, as its `set` statement says; made where the home has none."""
     return _kept(places.month_key, ring, signing.MONTH)
 
 

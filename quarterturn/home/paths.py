@@ -84,7 +84,7 @@ class HomePaths:
             )
 
     def database_url(self, chosen: Settings, named: str | None = None) -> str:
-        """Give the database's address with its password; a relative SQLite path lies in the home.
+        """Return the database's address with its password; a relative SQLite path lies in the home.
 
         Args:
             chosen: the settings.

@@ -16,7 +16,7 @@ NOBODY = "No witness cosigned this: order and time are the operator's word."
 
 
 def of(places: HomePaths, name: str) -> Policy | None:
-    """Give the policy of a home for its own log, or None where the settings name none.
+    """Return the policy of a home for its own log, or None where the settings name none.
 
     Raises:
         NotFound, Malformed: there is no such policy, or its quorum can never come together.
@@ -50,7 +50,7 @@ def read(path: Path) -> Policy:
 
 
 def cosigners(policy: Policy | None, note: bytes | str | None) -> list[str]:
-    """Give who cosigned a published head, as the policy names them; nobody where they are too few."""
+    """Return who cosigned a published head, as the policy names them; nobody where they are too few."""
     if policy is None or note is None:
         return []
     try:

@@ -24,7 +24,7 @@ log = logging.getLogger("quarterturn.witnesses")
 
 
 def of(writer: LogWriter, policy: Policy) -> Witnesses:
-    """Give the witnesses of a log."""
+    """Return the witnesses of a log."""
     return Witnesses(writer, policy, WitnessClient(), on_complaint=lambda sentence: log.warning("%s", sentence))
 
 

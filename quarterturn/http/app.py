@@ -67,7 +67,7 @@ description = APIRouter(tags=["description"])
     "/openapi.json", response_class=Response, responses=models.content(json_responses.JSON), name="openapi"
 )
 def openapi(request: Request) -> Response:
-    """Give this OpenAPI description."""
+    """Return this OpenAPI description."""
     return json_responses.published(request, described())
 
 
@@ -79,7 +79,7 @@ def docs(request: Request) -> Response:
 
 @description.get("/docs/{file}", name="docs_file", include_in_schema=False)
 def docs_file(request: Request, file: str) -> Response:
-    """Give a file of Swagger UI, or the script that starts it."""
+    """Return a file of Swagger UI, or the script that starts it."""
     return json_responses.published(request, swagger.files().get(file), swagger.MEDIA.get(file, ""))
 
 
@@ -138,7 +138,7 @@ def _routes() -> Sequence[BaseRoute]:
 
 @cache
 def described() -> Document:
-    """Give the description, which is the same for every home, and made when first read."""
+    """Return the description, which is the same for every home, and made when first read."""
     return Document.of(json_responses.written(openapi_document.describe(skeleton())))
 
 
@@ -156,7 +156,7 @@ def create(
     refresh: Callable[[], None],
     clock: Callable[[], float] = time.monotonic,
 ) -> FastAPI:
-    """Give the application of one home. While it lives, its executor works.
+    """Return the application of one home. While it lives, its executor works.
 
     Args:
         services: what the routes use.

@@ -79,7 +79,7 @@ _METHODS = ("get", "post", "put", "delete")
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
-    """Give the description: what FastAPI knows, with who may do what and how each route says no."""
+    """Return the description: what FastAPI knows, with who may do what and how each route says no."""
     document = get_openapi(title=app.title, version=app.version, description=ABOUT, routes=app.routes)
     components = document["components"]
     components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer", "bearerFormat": "qt_…"}}
@@ -147,7 +147,7 @@ def _statuses(codes: Iterator[str]) -> dict[str, list[str]]:
 
 
 def _responses(document: dict[str, Any]) -> dict[str, Any]:
-    """Give the responses that operations refer to, each with an example for every code."""
+    """Return the responses that operations refer to, each with an example for every code."""
     operations = [item[method] for item in document["paths"].values() for method in _METHODS if method in item]
     answers = [answer for operation in operations for answer in operation["responses"].values() if "$ref" in answer]
     names = sorted({answer["$ref"].rpartition("/")[2] for answer in answers})
@@ -161,12 +161,12 @@ def _response(codes: Sequence[str]) -> dict[str, Any]:
 
 
 def _as_table(path: str) -> str:
-    """Give a path as the table has it: OpenAPI has no word for a parameter that holds slashes."""
+    """Return a path as the table has it: OpenAPI has no word for a parameter that holds slashes."""
     return path.replace("{path}", "{path:path}")
 
 
 def _problem() -> dict[str, Any]:
-    """Give the schema of problems (`quarterturn.http.responses.problems`)."""
+    """Return the schema of problems (`quarterturn.http.responses.problems`)."""
     text, value = {"type": "string"}, {"type": ["string", "integer", "boolean"]}
     wrong = {
         "type": "object",

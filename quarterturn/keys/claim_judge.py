@@ -45,7 +45,7 @@ class ClaimJudges:
         return bool(self._settings.upstream)
 
     def spec(self) -> ClaimJudgeSpec:
-        """Give the judge as the settings have it.
+        """Return the judge as the settings have it.
 
         Raises:
             NotFound: they name none.
@@ -57,7 +57,7 @@ class ClaimJudges:
         return ClaimJudgeSpec(own, settings.answer_tokens)
 
     def anchors(self) -> list[Anchor]:
-        """Give the judgements by people that the judge is checked against: the home's, else the shipped ones.
+        """Return the judgements by people that the judge is checked against: the home's, else the shipped ones.
 
         Raises:
             NotFound: there is no file of the name in the settings.
@@ -67,14 +67,14 @@ class ClaimJudges:
         return anchors.parse(*self._anchors())
 
     def digests(self) -> JudgeDigests | None:
-        """Give the digests of the judge; None where the settings name none."""
+        """Return the digests of the judge; None where the settings name none."""
         if not self.named:
             return None
         found = anchors.digest(anchors.parse(*self._anchors()))
         return JudgeDigests(anchors=found, parameters=self.spec().parameters(), rubric=prompt.digest())
 
     def checked(self) -> JudgeDigests | None:
-        """Give the digests of the judge for a month's `set` statement; None where the settings name none.
+        """Return the digests of the judge for a month's `set` statement; None where the settings name none.
 
         Raises:
             Refused: it was never checked as it is now, or it was found under a bar.
@@ -99,7 +99,7 @@ class ClaimJudges:
         write_atomically(place, f"{kept}\n".encode(), place.with_name(f".{place.name}.part"))
 
     def judge(self, tasks: TaskSet) -> ClaimJudge | None:
-        """Give the judge, with its key for runs of one kind; None where the settings name none.
+        """Return the judge, with its key for runs of one kind; None where the settings name none.
 
         Raises:
             Locked: its key for these runs was never entered, or cannot be opened.
@@ -112,7 +112,7 @@ class ClaimJudges:
 
     @contextmanager
     def opened(self, tasks: TaskSet) -> Iterator[ClaimJudge | None]:
-        """Give the judge as `judge` does, and end it afterwards."""
+        """Yield the judge as `judge` does, and end it afterwards."""
         judge = self.judge(tasks)
         try:
             yield judge

@@ -110,7 +110,7 @@ def locks_of(places: HomePaths) -> list[dict[str, Any]]:
 
 
 def kinds(places: HomePaths) -> set[str]:
-    """Give the kinds of the locks; none where the ring cannot be read."""
+    """Return the kinds of the locks; none where the ring cannot be read."""
     try:
         return {lock["kind"] for lock in locks_of(places)}
     except VaultError:

@@ -43,7 +43,7 @@ class ModelUpstreams:
         self._models, self._places, self._ring, self._reserved = models, places, ring, reserved
 
     def upstream(self, name: str) -> UpstreamSpec:
-        """Give an upstream as the settings have it.
+        """Return an upstream as the settings have it.
 
         Raises:
             NotFound: they have none of that name.
@@ -82,7 +82,7 @@ class ModelUpstreams:
 
     @contextmanager
     def gateway(self, name: str | None, tasks: TaskSet) -> Iterator[ModelGateway | None]:
-        """Give the model process of an upstream, for runs of one kind; None where no name is given.
+        """Yield the model process of an upstream, for runs of one kind; None where no name is given.
 
         Raises:
             NotFound: the settings have no such upstream.
@@ -98,7 +98,7 @@ class ModelUpstreams:
             yield models
 
     def key(self, name: str, tasks: TaskSet) -> str:
-        """Give an upstream's key for runs of one kind.
+        """Return an upstream's key for runs of one kind.
 
         Raises:
             Locked: it was never entered, or cannot be opened.
@@ -128,6 +128,6 @@ class ModelUpstreams:
 
 
 def use(place: Path) -> bytes:
-    """Give the use that the key in one of these files is sealed for."""
+    """Return the use that the key in one of these files is sealed for."""
     name, tasks, _ = place.name.rsplit(".", 2)
     return _USE + f"{name}/{tasks}".encode()

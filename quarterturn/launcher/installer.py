@@ -53,22 +53,22 @@ class Installer:
 
     @property
     def venv(self) -> Path:
-        """Give the environment's folder."""
+        """Return the environment's folder."""
         return self.root / ".venv"
 
     @property
     def python(self) -> Path:
-        """Give the product's Python."""
+        """Return the product's Python."""
         return self.venv / "bin" / "python"
 
     @property
     def uv(self) -> Path:
-        """Give the installed uv."""
+        """Return the installed uv."""
         return self.venv / "uv" / "bin" / "uv"
 
     @property
     def stamps(self) -> Stamps:
-        """Give what is done already."""
+        """Return what is done already."""
         return Stamps(self.venv / "stamps")
 
     def make(self) -> None:
@@ -156,7 +156,7 @@ class Installer:
         return carry_out([self.uv, *arguments, *closed], what, env=self.uv_environ(), cwd=self.root)
 
     def uv_environ(self) -> dict[str, str]:
-        """Give the variables that uv runs with."""
+        """Return the variables that uv runs with."""
         clean = {name: value for name, value in self.environ.items() if name not in MISLEADING}
         never = {"UV_PYTHON_PREFERENCE": "only-system", "UV_PYTHON_DOWNLOADS": "never"}
         return clean | pip_settings.for_uv(self.settings, clean) | never

@@ -48,7 +48,7 @@ NO_CLUSTER = Path("/etc/postgresql-common/createcluster.d/quarterturn.conf")
 
 
 def missing(programs: Mapping[str, str]) -> list[str]:
-    """Give the Debian packages of those programs that this machine does not have."""
+    """Return the Debian packages of those programs that this machine does not have."""
     return sorted({package for program, package in programs.items() if find(program) is None})
 
 

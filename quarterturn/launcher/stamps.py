@@ -41,7 +41,7 @@ class Stamps:
         return self.read(step) == value
 
     def read(self, step: str) -> str | None:
-        """Give the key of the step's last time, or None where it was never finished."""
+        """Return the key of the step's last time, or None where it was never finished."""
         stamp = self.folder / step
         return stamp.read_text(encoding="utf-8") if stamp.is_file() else None
 

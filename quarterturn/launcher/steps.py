@@ -72,7 +72,7 @@ def carry_out(
 def answer(
     command: Sequence[str | Path], *, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> str | None:
-    """Give what a program prints, or None where there is no such program or it fails."""
+    """Return what a program prints, or None where there is no such program or it fails."""
     try:
         done = _run(command, env=env, cwd=cwd)
     except OSError:
@@ -81,7 +81,7 @@ def answer(
 
 
 def output(command: Sequence[str | Path], *, env: Mapping[str, str] | None = None) -> str:
-    """Give what a program prints, whatever its status; nothing where it cannot be started."""
+    """Return what a program prints, whatever its status; nothing where it cannot be started."""
     try:
         return _run(command, env=env).stdout
     except OSError:

@@ -36,7 +36,7 @@ class SecondPerson:
     key: Path | None = None
 
     def sign(self, withdrawals: Sequence[UnsignedWithdrawal]) -> dict[str, dict[str, str]]:
-        """Give the second signature of each withdrawal, by task.
+        """Return the second signature of each withdrawal, by task.
 
         Raises:
             Unapproved: there is none yet; the message says who signs, and how.
@@ -82,7 +82,7 @@ def _read(withdrawals: Sequence[UnsignedWithdrawal], folder: Path, names: str) -
 
 
 def _accepted(withdrawal: UnsignedWithdrawal, armored: str, names: str) -> dict[str, str]:
-    """Give a signature as the leaf has it."""
+    """Return a signature as the leaf has it."""
     for key in withdrawal.keys:
         with suppress(NoSignature, Broken):
             signature = sshsig.verify(withdrawal.text, WITHDRAWAL, armored, Verifier.parse(key).public)

@@ -25,7 +25,7 @@ class TurnCalendar:
         self._months, self._first, self._clock, self.now = months, first, clock, now
 
     def next(self) -> tuple[Month, datetime]:
-        """Give the month whose turn comes next, and from when on it is due."""
+        """Return the month whose turn comes next, and from when on it is due."""
         month = self._months.next_turn(self._first)
         return month, month.due(self._clock.day, self._clock.hour)
 
@@ -68,7 +68,7 @@ class TurnCalendar:
             raise NotFound(f"no set was live in {month}: this home has had sets in {months[0]}{until}")
 
     def begun(self, month: Month) -> Turn | None:
-        """Give the turn of a month, if its first step was begun."""
+        """Return the turn of a month, if its first step was begun."""
         return next((turn for turn in self._months.turns() if turn.month == month), None)
 
     def made(self) -> list[Turn]:

@@ -87,7 +87,7 @@ class TurnPreview:
         return NextTurn(month, due, begun=False, lacks=lacks, notes=(*notes, *self._signatures(month)))
 
     def plan(self) -> PlannedTurn:
-        """Give what the next turn would do, or the one that was begun."""
+        """Return what the next turn would do, or the one that was begun."""
         month, _ = self._calendar.next()
         begun = self._calendar.begun(month)
         plan = None if begun else self._planner.plan(month)

@@ -9,7 +9,7 @@ from rotation.turn.turn_facts import spot_check
 
 
 def status(months: MonthStore) -> dict[str, Any]:
-    """Give the status as plain JSON values; a review looks at the sealed results, and disqualifies nobody by itself."""
+    """Return the status as plain JSON values; a review looks at sealed results, and disqualifies nobody by itself."""
     turns = [
         {"month": str(t.month), "finished": t.finished, "steps": list(t.done), "spot_check": spot_check(t)}
         for t in months.turns()

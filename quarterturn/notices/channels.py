@@ -36,7 +36,7 @@ log = logging.getLogger("quarterturn.notices")
 
 
 def of(notify: NotifySettings, home: Path, origin: str, clock: Callable[[], datetime]) -> Mapping[str, NoticeChannel]:
-    """Give the channels that the settings name; the log is always one."""
+    """Return the channels that the settings name; the log is always one."""
     channels: dict[str, NoticeChannel] = {"log": Log()}
     if notify.webhook:
         channels["webhook"] = Webhook(notify.webhook, home / notify.webhook_secret_file, clock)

@@ -31,7 +31,7 @@ Item = Mapping[str, Any]
 
 
 def lines(leaderboards: Sequence[Item], submitter: str, name: str) -> list[Item]:
-    """Give an agent's lines in these leaderboards, each with its `month`; the newest first."""
+    """Return an agent's lines in these leaderboards, each with its `month`; the newest first."""
     found = [
         {**line, "month": leaderboard["month"]}
         for leaderboard in leaderboards
@@ -63,7 +63,7 @@ def page(submitter: str, name: str, found: Sequence[Item], retired: Sequence[Ite
 
 
 def grids(submitter: str, name: str, found: Sequence[Item], retired: Sequence[Item]) -> dict[str, Grid]:
-    """Give the page's tables by their names."""
+    """Return the page's tables by their names."""
     columns = (
         Column("month", "Month", href="/leaderboard/{month}?{query}"),
         Column("track", "Track"),

@@ -24,7 +24,7 @@ def page(account: str, listing: Item, *, everything: bool) -> str:
 
 
 def grids(listing: Item) -> dict[str, Grid]:
-    """Give the page's tables by their names."""
+    """Return the page's tables by their names."""
     tables = (_findings(listing), _words(listing), _looks(listing))
     return {grid.name: grid for grid in tables}
 

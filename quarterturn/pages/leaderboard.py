@@ -146,7 +146,7 @@ def empty(rotations: Item | None) -> str:
 
 
 def grids(leaderboard: Item) -> dict[str, Grid]:
-    """Give the page's tables by their names: one a track, and the changes. They hold all lines, in order of ranks."""
+    """Return the page's tables by their names: one a track, and the changes. They hold all lines, in order of ranks."""
     tracks = [_grid(name, lines) for name, lines in _by_track(leaderboard).items()]
     return {grid.name: grid for grid in (*tracks, _changes(leaderboard))}
 
@@ -160,12 +160,12 @@ def rank_range(line: Item) -> str:
 
 
 def title(track: str) -> str:
-    """Give a track's title."""
+    """Return a track's title."""
     return TRACKS.get(track, (track, ""))[0]
 
 
 def _by_track(leaderboard: Item) -> dict[str, list[Item]]:
-    """Give the lines of each track in order of ranks; the tracks stand in the order in which they are explained."""
+    """Return the lines of each track in order of ranks; the tracks stand in the order in which they are explained."""
     lines: Sequence[Item] = leaderboard["lines"]
     named = dict.fromkeys([*TRACKS, *(line["track"] for line in lines)])
     by_track = {name: Choice().lines(name, [line for line in lines if line["track"] == name]) for name in named}
@@ -173,7 +173,7 @@ def _by_track(leaderboard: Item) -> dict[str, list[Item]]:
 
 
 def _heads(base: str, choice: Choice) -> list[Head]:
-    """Give the heads of the columns; that of the picture, which is success again, is a title alone."""
+    """Return the heads of the columns; that of the picture, which is success again, is a title alone."""
     return [
         Head(order.title, base + choice.query(name), order.direction if name == choice.order else "")
         for name, order in ORDERS.items()
@@ -204,7 +204,7 @@ def _row(line: Item) -> LeaderboardRow:
 
 
 def agent_address(submitter: str, name: str) -> str:
-    """Give the address of an agent's page."""
+    """Return the address of an agent's page."""
     return f"/agents/{quote(submitter, safe='')}/{quote(name, safe='')}"
 
 
@@ -252,7 +252,7 @@ def _tasks(leaderboard: Item, rotations: Item | None) -> int | None:
 
 
 def _counts(leaderboard: Item, rotations: Item | None) -> list[tuple[str, str]]:
-    """Give what stands at the head of the page."""
+    """Return what stands at the head of the page."""
     tasks = _tasks(leaderboard, rotations)
     live = rotations is not None and rotations["live"] == leaderboard["month"]
     return [

@@ -28,18 +28,18 @@ class Order:
 
 
 def ranked_part(line: Item) -> Item:
-    """Give the part of a line's score that its rank is made of."""
+    """Return the part of a line's score that its rank is made of."""
     part: Item = line[line["ranked_on"]]
     return part
 
 
 def shown_name(line: Item) -> str:
-    """Give submitter and agent, which together tell an agent from every other one."""
+    """Return submitter and agent, which together tell an agent from every other one."""
     return legible(f"{line['submitter']}/{line['name']}")
 
 
 def _title(line: Item) -> str:
-    """Give what stands first in a line: the display name, or else submitter and agent."""
+    """Return what stands first in a line: the display name, or else submitter and agent."""
     return legible(line["display_name"]) if line["display_name"] else shown_name(line)
 
 
@@ -101,7 +101,7 @@ class Choice:
         return f"?{written}" if written else ""
 
     def lines(self, track: str, lines: Sequence[Item]) -> list[Item]:
-        """Give the lines of a track that are shown, in order; what has no value comes last."""
+        """Return the lines of a track that are shown, in order; what has no value comes last."""
         if self.track not in ("", track):
             return []
         order = ORDERS[self.order]

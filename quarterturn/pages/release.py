@@ -76,7 +76,7 @@ def page(release: str, published: Published, archive: Item | None) -> str:
 
 
 def grids(release: str, published: Published) -> dict[str, Grid]:
-    """Give the page's tables by their names."""
+    """Return the page's tables by their names."""
     columns = (
         Column("name", "File", href=f"/releases/{release}/files/{{name}}"),
         Column("about", "What it holds"),
@@ -138,5 +138,5 @@ def _agents(published: Published) -> Iterator[dict[str, Any]]:
 
 
 def address(release: str) -> str:
-    """Give the address of a release's page."""
+    """Return the address of a release's page."""
     return f"/release/{release}"

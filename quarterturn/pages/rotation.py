@@ -46,7 +46,7 @@ def page(rotation: Item) -> str:
 
 
 def grids(rotation: Item) -> dict[str, Grid]:
-    """Give the page's tables by their names."""
+    """Return the page's tables by their names."""
     live = Month.parse(rotation["live"]) if rotation["live"] else None
     cohorts = Grid(
         "cohorts",
@@ -117,7 +117,7 @@ def _picture(cohort: Item, cohorts: Sequence[Item], months: Sequence[Month], liv
 
 
 def _at(place: int, months: Sequence[Month]) -> float:
-    """Give where a month begins, in per cent; a little is left at the end for what stands there."""
+    """Return where a month begins, in per cent; a little is left at the end for what stands there."""
     return 98 * place / len(months)
 
 

@@ -135,7 +135,7 @@ def page(
 
 
 def success(submission: Item) -> float | None:
-    """Give the share of tasks passed, where its owner may see it: as disclosed, or as counted on the dev set."""
+    """Return the share of tasks passed, where its owner may see it: as disclosed, or as counted on the dev set."""
     if submission["set"] == "private":
         parts = submission["figures"] or {}
         ranked = "whole" if submission["kind"] == "endpoint" else "sealed"
@@ -146,7 +146,7 @@ def success(submission: Item) -> float | None:
 
 
 def _result(submission: Item) -> tuple[str, str] | None:
-    """Give the submission's result in one figure, with its name: tasks passed of the dev set, or the success rate."""
+    """Return the submission's result in one figure, with its name: tasks passed of the dev set, or the success rate."""
     score, share = submission["score"], success(submission)
     if share is None:
         return None
@@ -156,7 +156,7 @@ def _result(submission: Item) -> tuple[str, str] | None:
 
 
 def submissions(records: Sequence[Item]) -> Grid:
-    """Give the table of submissions."""
+    """Return the table of submissions."""
     columns = (
         Column("id", "Submission", href="/submission/{id}"),
         Column("state", "State", lambda state: SIGNS[state]),
@@ -182,7 +182,7 @@ def _brief(agent: str) -> str:
 
 
 def budget(quotas: Item) -> Grid:
-    """Give the table of quotas."""
+    """Return the table of quotas."""
     columns = (
         Column("quota", "Quota", lambda name: QUOTAS[name]),
         Column("used", "Used"),
@@ -195,7 +195,7 @@ def budget(quotas: Item) -> Grid:
 
 
 def grids(submission: Item, quotas: Item, trace: Item | None, measured: Item | None = None) -> dict[str, Grid]:
-    """Give a submission's tables by their names."""
+    """Return a submission's tables by their names."""
     all_grids = [budget(quotas)]
     if submission["figures"]:
         all_grids.append(_figures(submission["figures"]))
@@ -334,7 +334,7 @@ def _calls(trace: Item) -> Grid:
 
 
 def _traces(trace: Item) -> list[tuple[str, list[str]]]:
-    """Give each task's line, and its trace as text; of a retired task of a private run only the run is kept."""
+    """Return each task's line, and its trace as text; of a retired task of a private run only the run is kept."""
     pairs = [(played.get("task"), played["run"]) for played in trace["tasks"]]
     return [(trace_text.headline(*pair), trace_text.trace(*pair)) for pair in pairs]
 

@@ -72,7 +72,7 @@ class Form:
         )  # fmt: skip
 
     def body(self) -> dict[str, Any]:
-        """Give the body of the request."""
+        """Return the body of the request."""
         kind = "endpoint" if self.agent.lower().startswith(("https:", "http:")) else "image"
         body: dict[str, Any] = {kind: self.agent or EXAMPLE}
         if self.set != "check":

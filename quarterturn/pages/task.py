@@ -73,7 +73,7 @@ def leaf_page(index: int, size: int, leaf: bytes) -> str:
 
 
 def address(task: str) -> str:
-    """Give the address of a task's page."""
+    """Return the address of a task's page."""
     return f"/task/{task}"
 
 

@@ -22,7 +22,7 @@ STYLES = ("page.css", "site.css", "explorer.css")
 
 @cache
 def environment() -> Environment:
-    """Give the environment: everything is escaped, and what was not given is an error."""
+    """Return the environment: everything is escaped, and what was not given is an error."""
     made = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -41,10 +41,10 @@ def render(name: str, **data: Any) -> str:
 
 
 def script(name: str) -> bytes:
-    """Give a script of the service's pages."""
+    """Return a script of the service's pages."""
     return (HERE / name).read_bytes()
 
 
 def style() -> bytes:
-    """Give the style sheet of the service's pages."""
+    """Return the style sheet of the service's pages."""
     return "".join((HERE / name).read_text(encoding="utf-8") for name in STYLES).encode()

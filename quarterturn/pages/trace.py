@@ -72,7 +72,7 @@ def _style() -> str:
 
 @cache
 def style_hash() -> str:
-    """Give the hash by which a content policy allows the page's style sheet."""
+    """Return the hash by which a content policy allows the page's style sheet."""
     return f"'sha256-{b64encode(hashlib.sha256(_style().encode()).digest()).decode()}'"
 
 

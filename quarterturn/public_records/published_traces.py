@@ -74,7 +74,7 @@ def with_trace(records: PublicRecords, file: Path) -> PublicRecords:
 
 
 def _played(document: Mapping[str, Any]) -> Iterator[tuple[TaskRun, str]]:
-    """Give each outcome of a trace, and the commitment (hex) that its transcript and salt come to."""
+    """Yield each outcome of a trace, and the commitment (hex) that its transcript and salt come to."""
     for item in document["trace"]["tasks"]:
         outcome, salt = outcome_of(item["run"]), item.get("transcript_salt")
         transcript = transcript_bytes(outcome)

@@ -39,7 +39,7 @@ class PublicTask:
         return self.solutions_in(None)
 
     def solutions_in(self, values: Mapping[str, str] | None) -> Sequence[Mapping[str, Any]]:
-        """Give the reference solutions for the variant of these values; None is the base variant."""
+        """Return the reference solutions for the variant of these values; None is the base variant."""
         given: Sequence[Mapping[str, Any]] = (self.provenance or {}).get("solutions", ())
         if values is None:
             return [self.task.in_base(dict(solution)) for solution in given]

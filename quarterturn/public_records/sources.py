@@ -62,7 +62,7 @@ def kind_of(source: str) -> str:
 
 
 def dev_set(name: str, drafts: Sequence[Draft]) -> PublicRecords:
-    """Give the tasks of a dev set."""
+    """Return the tasks of a dev set."""
     about = (
         f"The {len(drafts)} public tasks of the dev set {name}, drawn from public grammars. They are for trying an "
         "agent out: no score on them is ever ranked."
@@ -150,7 +150,7 @@ def _nodes(evidence: Evidence) -> Iterator[Evidence]:
 
 
 def dev_trials(drafts: Sequence[Draft], trials: Sequence[Sequence[TaskRun]]) -> PublicRecords:
-    """Give the records of trials of one agent on tasks of a dev set, each trial with a result for each task."""
+    """Return the records of trials of one agent on tasks of a dev set, each trial with a result for each task."""
     count = "One run" if len(trials) == 1 else f"{len(trials)} trials"
     about = f"{count} of an agent on {len(drafts)} public tasks of a dev set: each call, answer and verdict."
     tasks = [PublicTask(Task.parse(draft.task), "dev", draft.provenance) for draft in drafts]

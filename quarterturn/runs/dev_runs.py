@@ -70,7 +70,7 @@ class DevRun:
         return score([result_of(task, run) for task, run in zip(self.tasks, self.runs, strict=True)])
 
     def as_json(self) -> dict[str, Any]:
-        """Give it whole, as plain JSON values."""
+        """Return it whole, as plain JSON values."""
         served = [
             {"task": task.document, "run": run.as_json()} for task, run in zip(self.tasks, self.runs, strict=True)
         ]
@@ -191,5 +191,5 @@ def never_asked_reason(runs: Sequence[TaskRun], *, hosted: bool = False) -> str 
 
 
 def result_of(task: Task, run: TaskRun, skeleton: str | None = None) -> Result:
-    """Give what counts of a task's run that is bound to no ledger."""
+    """Return what counts of a task's run that is bound to no ledger."""
     return Result.of(run, run=1, cohort="dev", server=task.server, skeleton=skeleton or task.id)

@@ -116,7 +116,7 @@ class JobWorker:
         return record.code if record is not None and record.state is RunState.DONE else None
 
     def _why(self, name: str, error: Exception) -> str | None:
-        """Give the code of a failure, or None where the run was closed; a turn's end is known by the run alone."""
+        """Return the code of a failure, or None where the run was closed; a turn's end is known by the run alone."""
         record = self._run(name)
         if record is not None and record.state is RunState.DONE:
             return record.code
@@ -190,5 +190,5 @@ def take(queue: Queue, worker: str, work: Work, stopping: threading.Event, only:
 
 
 def named() -> str:
-    """Give the name of this process as a worker: host and process id."""
+    """Return the name of this process as a worker: host and process id."""
     return f"{socket.gethostname()[:60]}:{os.getpid()}"

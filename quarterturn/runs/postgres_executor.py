@@ -49,7 +49,7 @@ _LEFT = text(
 
 
 def executor(engine: Engine, queue: Queue, work: Work, workers: int, only: WorkerClass | None = None) -> Executor:
-    """Give the executor of a home: that of PostgreSQL where the database is PostgreSQL, else the local one."""
+    """Return the executor of a home: that of PostgreSQL where the database is PostgreSQL, else the local one."""
     if engine.dialect.name == "postgresql":
         return PostgresExecutor(engine, queue, work, workers, only)
     return LocalExecutor(queue, work, workers, only)
@@ -158,7 +158,7 @@ def _ring(session: Session, number: int, place: int, own: WorkerClass) -> None:
 
 @cache
 def _ringer() -> App:
-    """Give the procrastinate app that enqueues on the caller's connection, and has none of its own."""
+    """Return the procrastinate app that enqueues on the caller's connection, and has none of its own."""
     from procrastinate import App, SyncPsycopgConnector  # noqa: PLC0415 - an extra
 
     app = App(connector=SyncPsycopgConnector())

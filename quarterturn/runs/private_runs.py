@@ -229,7 +229,7 @@ class PrivateRuns:
         self._public_view.update()
 
     def terms(self, model: ModelGateway | None = None, claims: ClaimJudge | None = None) -> Terms:
-        """Give the terms of the home's runs; `model` is what their agents may ask, `claims` judges claims."""
+        """Return the terms of the home's runs; `model` is what their agents may ask, `claims` judges claims."""
         return Terms(agent=ResourceLimits(wall=self._settings.wall_seconds), models=model, claims=claims)
 
     @contextmanager
@@ -283,7 +283,7 @@ def _judged_by(tasks: Sequence[PlannedTask], claims: ClaimJudge | None) -> dict[
 
 
 def _stop_code(lease: Lease | None, error: BaseException) -> str | None:
-    """Give the code of what stopped a run; None where another worker has it."""
+    """Return the code of what stopped a run; None where another worker has it."""
     lease_status = lease.status() if lease else "held"
     if lease_status in ("lost", "cancelled"):
         return "cancelled" if lease_status == "cancelled" else None

@@ -97,7 +97,7 @@ class RunRequest:
         return made, box
 
     def places(self, sender: Callable[[], Sender]) -> AbstractContextManager[AgentLauncher | None]:
-        """Give where agents run, if it is not the box; an endpoint's address is pinned and its callbacks are heard."""
+        """Return where agents run, if not in the box; an endpoint's address is pinned and its callbacks are heard."""
         return self.hosting.places(sender()) if self.hosting else nullcontext()
 
 

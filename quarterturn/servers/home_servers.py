@@ -83,7 +83,7 @@ class HomeServers:
             SERVERS.add(self._load(self._folder / name))
 
     def server(self, name: str) -> Server:
-        """Give one.
+        """Return one.
 
         Raises:
             NotFound: the home has added none of this name.
@@ -255,7 +255,7 @@ class HomeServers:
 
 
 def of_home(home: Path) -> HomeServers:
-    """Give the servers of a home, without opening it.
+    """Return the servers of a home, without opening it.
 
     Raises:
         NotFound: there is no home.

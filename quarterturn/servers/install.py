@@ -47,7 +47,7 @@ _NPMRC = "omit-lockfile-registry-resolved=true\n"
 
 
 def lock_name(package: str) -> str:
-    """Give the name of a package's lock.
+    """Return the name of a package's lock.
 
     Raises:
         Malformed: the package is from neither registry.
@@ -140,7 +140,7 @@ class _Package:
 
 @contextmanager
 def _folder_in(folder: Path) -> Iterator[Path]:
-    """Give a new folder that everybody may read, as the box's user must; what is left of it is removed."""
+    """Yield a new folder that everybody may read, as the box's user must; what is left of it is removed."""
     made = Path(tempfile.mkdtemp(prefix=_PART, dir=folder))
     made.chmod(0o755)
     try:
@@ -150,7 +150,7 @@ def _folder_in(folder: Path) -> Iterator[Path]:
 
 
 def _last_words(error: Exception, folder: Path, source: Path) -> str:
-    """Give what a client said when it failed, on one line: without its marks, its log's place and our own folder."""
+    """Return what a client said when it failed, on one line: without its marks, its log's place and our own folder."""
     lines = [re.sub(r"^npm error( \d+)?", "", line).strip(" ^") for line in str(error).splitlines()]
     kept = [line for line in lines if line and "complete log" not in line and not line.startswith("Note that")]
     return " ".join(kept).replace(str(folder), str(source))[:SHOWN]

@@ -51,7 +51,7 @@ class Tarball:
 
     @property
     def spec(self) -> str:
-        """Give how npm is asked for it."""
+        """Return how npm is asked for it."""
         return f"{self.name}@{self.version}"
 
 

@@ -165,12 +165,12 @@ class SubmissionService:
         return self._submissions.get(name, account)
 
     def quotas(self, account: str) -> dict[str, Any]:
-        """Give the use and the rest of each quota."""
+        """Return the use and the rest of each quota."""
         quotas = self._submissions.quotas(account, self._month())
         return {name: _quota(quota) for name, quota in quotas.items()}
 
     def _month(self) -> str:
-        """Give the live month, or the calendar month where none is live: runs of the dev set need no live month."""
+        """Return the live month, or the calendar month where none is live: runs of the dev set need no live month."""
         try:
             return self._live_month()
         except NotNow:
@@ -217,11 +217,11 @@ class OwnerView:
         self._now, self._at_once = now, at_once
 
     def of(self, submission: SubmissionRecord) -> dict[str, Any]:
-        """Give a submission as its owner may see it now."""
+        """Return a submission as its owner may see it now."""
         return self.each([submission])[0]
 
     def each(self, submissions: Sequence[SubmissionRecord]) -> list[dict[str, Any]]:
-        """Give submissions as their owners may see them now, in this order."""
+        """Return submissions as their owners may see them now, in this order."""
         waiting = self._queue.waiting() if any(submission.state == "queued" for submission in submissions) else []
         public = [submission.id for submission in submissions if submission.tasks != "private"]
         scores = self._traces.scores(public) if public else {}

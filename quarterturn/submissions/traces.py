@@ -40,14 +40,14 @@ class Traces:
         self._store, self._submissions, self._release, self._now = store, submissions, release, now
 
     def published(self, name: str) -> dict[str, Any] | None:
-        """Give a run that its owner has published; None for any other, whether it exists or not."""
+        """Return a run that its owner has published; None for any other, whether it exists or not."""
         trace = self._store.get(name)
         if trace is None or trace.published_at is None:
             return None
         return {"id": name, "set": self._submissions.get(name).tasks, "public": True, "trace": trace.document}
 
     def own(self, name: str, account: str) -> dict[str, Any]:
-        """Give a run to its owner, as far as its tasks are public.
+        """Return a run to its owner, as far as its tasks are public.
 
         Raises:
             NotFound: it is not theirs, or nothing of it can be shown yet.

@@ -115,7 +115,7 @@ def asked_of(document: Any, what: str) -> Asked:
 
 
 def question(document: Any, given: GivenState) -> Question:
-    """Give the question that a predicate asks of a state.
+    """Return the question that a predicate asks of a state.
 
     Raises:
         Malformed: of `verifiers.errors`: the document is no predicate.

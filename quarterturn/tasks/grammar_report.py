@@ -42,7 +42,7 @@ class GrammarReport:
         return not any(template.near for template in self.templates)
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as plain JSON values."""
+        """Return it as plain JSON values."""
         return {
             "server": self.server,
             "templates": [asdict(template) | {"traceable": template.traceable} for template in self.templates],

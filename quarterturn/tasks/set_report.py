@@ -68,7 +68,7 @@ class SetReport:
         return all(row.enough for row in self.rows)
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as plain JSON values."""
+        """Return it as plain JSON values."""
         spec = self.spec
         return {
             "name": spec.name,

@@ -93,7 +93,7 @@ class EvidenceWriter:
             )
 
     def document(self, finding: Finding, task: str, number: int, *, who: str, why: str) -> dict[str, Any]:
-        """Give the evidence document of a finding, for one task in one run.
+        """Return the evidence document of a finding, for one task in one run.
 
         Raises:
             NotFound: there is no such run, or it has no result for the task.
@@ -117,7 +117,7 @@ class EvidenceWriter:
         return document
 
     def of_release(self, cohort: str, why: str) -> Iterator[dict[str, Any]]:
-        """Give the documents that were marked for the release of a cohort, in the order of findings, runs and tasks."""
+        """Yield the documents marked for the release of a cohort, in the order of findings, runs and tasks."""
         findings = {finding.number: finding for finding in self._findings.all()}
         for mark in self._findings.published_evidence():
             if self._months.home_of(mark.task) == cohort:

@@ -20,7 +20,7 @@ NAMES = ("raw", "linked")
 
 
 def linked_scores(results: SealedResults, months: MonthStore, withdrawals: Withdrawals, month: Month) -> Scores:
-    """Give the raw and the linked score of each of the month's runs, by its number; later months move none of them."""
+    """Return the raw and the linked score of each run of the month, by its number; later months move none."""
     from rotation.detection.report.figures import scores  # noqa: PLC0415 - numpy is slow to load, and seldom needed
     from rotation.detection.statistics.linking import link  # noqa: PLC0415 - likewise
 

@@ -68,7 +68,7 @@ class Scanner:
         self._findings.keep([*self._records(runs, findings, smallest)], findings)
 
     def _due(self, runs: Sequence[RunRecord]) -> list[Month]:
-        """Give the months to test: the newest, and those with other runs than at their last successful scan."""
+        """Return the months to test: the newest, and those with other runs than at their last successful scan."""
         if not runs:
             return []
         counts = Counter(Month.parse(run.month) for run in runs)
@@ -106,7 +106,7 @@ def _read(runs: Sequence[RunRecord], months: Sequence[Month]) -> list[RunRecord]
 
 
 def tested(result: CorrectedResult, month: Month, leak: float | None) -> NewFinding:
-    """Give a test's result as the finding that is stored of it; `leak` is the p-value of its subject's `leak`, if any.
+    """Return a test's result as the finding stored of it; `leak` is the p-value of its subject's `leak`, if any.
 
     An `echo` that is not clean is shown with the tasks that speak most clearly, and with both p-values combined, which
     is no test of its own.
@@ -124,7 +124,7 @@ def tested(result: CorrectedResult, month: Month, leak: float | None) -> NewFind
 
 
 def _smallest(table: ResultTable, rotation: int) -> float | None:
-    """Give the smallest leak that could be detected in a rotation with too few submitters for a verdict."""
+    """Return the smallest leak that could be detected in a rotation with too few submitters for a verdict."""
     from rotation.detection.detectors.leaked_tasks import FEWEST, smallest  # noqa: PLC0415 - likewise
 
     if len(set(table.submitter[table.rotation == rotation])) >= FEWEST:

@@ -56,7 +56,7 @@ class SealedResults:
     def table(
         self, why: str, runs: Collection[RunRecord], without: Collection[str] = (), *, said: bool = False
     ) -> ResultTable:
-        """Give the results of finished runs as a table for the detectors, `without` some tasks.
+        """Return the results of finished runs as a table for the detectors, `without` some tasks.
 
         Args:
             why: the reason, for the access log.
@@ -76,7 +76,7 @@ class SealedResults:
         return [run for run in runs if until is None or Month.parse(run.month) <= until]
 
     def start(self) -> Month:
-        """Give the month of rotation 1.
+        """Return the month of rotation 1.
 
         Raises:
             NotFound: no cohort ever went live.
@@ -127,7 +127,7 @@ class SealedResults:
         return ServedChoices(self._vault, self._exposures).rows(said, self.start(), who=WHO, why=why)
 
     def _known(self) -> Callable[[RunRecord, TaskRecord], bool]:
-        """Give a function that says whether a run's submitter could have known a task's skeleton."""
+        """Return a function that says whether a run's submitter could have known a task's skeleton."""
         seen, read = self._months.seen_since(), self._exposures.read_before()
 
         def known(run: RunRecord, task: TaskRecord) -> bool:

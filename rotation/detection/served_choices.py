@@ -34,7 +34,7 @@ SaidInRun: TypeAlias = tuple[RunRecord, str, Sequence[SaidChoices]]
 
 
 def rotation_of(month: str, start: Month) -> int:
-    """Give the rotation of a month, if rotation 1 was in the month `start`."""
+    """Return the rotation of a month, if rotation 1 was in the month `start`."""
     return Month.parse(month).since(start) + 1
 
 
@@ -45,7 +45,7 @@ class ServedChoices:
         self._vault, self._exposures = vault, exposures
 
     def rows(self, results: Iterable[SaidInRun], start: Month, *, who: str, why: str) -> tuple[SaidValues, ...]:
-        """Give the rows of these results, united by submitter, task and rotation.
+        """Return the rows of these results, united by submitter, task and rotation.
 
         A submitter's row of a task is there from the rotation on in which something of it was said.
 
@@ -113,7 +113,7 @@ class _ServedTask:
         self._served.append((submitter, f"{submitter}|{month}", rotation, choices))
 
     def values(self, submitter: str, rotation: int, name: str, said: frozenset[int]) -> ServedValues:
-        """Give one parameter as a submitter met it, by what was served up to a rotation."""
+        """Return one parameter as a submitter met it, by what was served up to a rotation."""
         own: dict[int, list[int]] = defaultdict(list)
         elsewhere: dict[int, list[str]] = defaultdict(list)
         drawn: set[int] = set()
@@ -151,5 +151,5 @@ def _rows(
 
 @cache
 def _numbers(size: int) -> list[str]:
-    """Give the numbers of so many choices as texts, in the place of the choices themselves."""
+    """Return the numbers of so many choices as texts, in the place of the choices themselves."""
     return [str(number) for number in range(size)]

@@ -118,7 +118,7 @@ class _Position:
     base: str
 
     def weight(self, of_them: int, *, two: bool = False) -> float:
-        """Give the likelihood of the observed values if `of_them` of them are values that were shown."""
+        """Return the likelihood of the observed values if `of_them` of them are values that were shown."""
         others = (NOISE / (self.size - 1)) ** (len(self.seen) - of_them)
         if of_them == 0:
             return MISSING * others
@@ -127,7 +127,7 @@ class _Position:
         return (1 - MISSING) * ((1 - BOTH) / 2 if of_them == 1 else BOTH) * others
 
     def by_nobody(self) -> float:
-        """Give the likelihood if an unknown recipient was shown any of the choices."""
+        """Return the likelihood if an unknown recipient was shown any of the choices."""
         return self.weight(1) / self.size if self.seen else MISSING
 
 
@@ -191,7 +191,7 @@ def _positions(task: ServedTask, seen: Mapping[str, Sequence[str]]) -> list[_Pos
 
 
 def wording(held: set[tuple[str, ...]], goal: str) -> float:
-    """Give the share of a goal's pairs of neighbouring words that a text holds, placeholders aside."""
+    """Return the share of a goal's pairs of neighbouring words that a text holds, placeholders aside."""
     parts = (words(part) for part in re.split(r"\{\{[a-z0-9_]+\}\}", goal))
     pairs = {pair for part in parts for pair in pairwise(part)}
     return len(pairs & held) / len(pairs) if pairs else 0.0
@@ -241,7 +241,7 @@ def _weigh(positions: Sequence[_Position]) -> _Weights:
 
 
 def _fit(position: _Position, who: Recipient) -> str | None:
-    """Give the value that a recipient was shown if the text holds it, else None."""
+    """Return the value that a recipient was shown if the text holds it, else None."""
     value = position.shown.get(who)
     return value if value in position.seen else None
 

@@ -214,7 +214,7 @@ class Exposures:
             return {run: channel.removeprefix(UPSTREAM) for run, channel in session.exec(query).all()}
 
     def read_before(self) -> dict[str, dict[str, int]]:
-        """Give the first run in which each submitter's endpoint read a skeleton: submitter -> tag -> run number."""
+        """Return the first run in which each submitter's endpoint read a skeleton: submitter -> tag -> run number."""
         row = ExposureRow
         query = (
             select(row.submitter, row.skeleton_tag, func.min(row.run))
@@ -244,7 +244,7 @@ def exposure_summaries(servings: Iterable[Serving], of: Callable[[Serving], str]
 
 
 def proposals(servings: Collection[Serving], limits: ExposureLimits, staying: Collection[str]) -> list[Proposal]:
-    """Give the tasks of `staying` that are over a limit, in the order of their ids."""
+    """Return the tasks of `staying` that are over a limit, in the order of their ids."""
     tasks, skeletons = (
         exposure_summaries(servings, lambda s: s.task),
         exposure_summaries(servings, lambda s: s.skeleton),

@@ -53,7 +53,7 @@ TRACKS: Mapping[str, Track] = {track.name: track for track in (DOCKER, MODEL, JU
 
 
 def track_of(submission: Submission, box: Box, upstream: str | None = None, *, judged: bool = False) -> Track:
-    """Give the track that a submission runs in.
+    """Return the track that a submission runs in.
 
     Args:
         submission: what is run.

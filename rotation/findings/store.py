@@ -103,7 +103,7 @@ class Finding:
 
     @property
     def state(self) -> str | None:
-        """Give the state of its review, or None if none was opened."""
+        """Return the state of its review, or None if none was opened."""
         return self.reviews[-1].state if self.reviews else None
 
 
@@ -223,7 +223,7 @@ class Findings:
         return sorted(findings, key=_order)
 
     def get(self, number: int) -> Finding:
-        """Give a finding.
+        """Return a finding.
 
         Raises:
             NotFound: there is no such finding.

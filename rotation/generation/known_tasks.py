@@ -44,7 +44,7 @@ class KnownTasks:
         self._vault, self._months, self._drafts, self._spec = vault, months, drafts, spec
 
     def index(self, *, who: str) -> TaskIndex:
-        """Give what a new draft must differ from: every task of the home, and the dev sets."""
+        """Return what a new draft must differ from: every task of the home, and the dev sets."""
         public = shipped_dev_sets.public(self._spec)
         sketches = {draft.id: Sketch.of(draft.task) for draft in public}
         return TaskIndex(
@@ -56,7 +56,7 @@ class KnownTasks:
         )
 
     def spent(self) -> set[str]:
-        """Give the tags of the skeletons from which nothing may enter any more."""
+        """Return the tags of the skeletons from which nothing may enter any more."""
         public = {self._tag(draft.skeleton) for draft in shipped_dev_sets.public(self._spec)}
         return {*self._months.taken(), *self._months.seen(), *public}
 

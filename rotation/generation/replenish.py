@@ -92,7 +92,7 @@ class Replenishment:
         return 1 if self._months.cohort_retiring(Month.parse(month)) else 0
 
     def _promised_month(self) -> str:
-        """Give the month of the next turn, for whose draw the log promised a seed; empty before the first turn."""
+        """Return the month of the next turn, for whose draw the log promised a seed; empty before the first turn."""
         turns = [turn for turn in self._months.turns() if turn.finished]
         return str(turns[-1].month.plus(1)) if turns else ""
 

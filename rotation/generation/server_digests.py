@@ -9,7 +9,7 @@ from sandbox.servers.definition import server_digest
 
 
 def with_server_digests(draft: Draft) -> Draft:
-    """Give the draft with `servers` in its provenance: name -> SHA-256 (hex) of the server's definition.
+    """Return the draft with `servers` in its provenance: name -> SHA-256 (hex) of the server's definition.
 
     Raises:
         NotFound: the task lists a tool of a server that nobody knows.

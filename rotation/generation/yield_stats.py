@@ -67,7 +67,7 @@ class YieldStats:
         ).mutation_score
 
     def as_json(self) -> dict[str, Any]:
-        """Give the tally as plain JSON values."""
+        """Return the tally as plain JSON values."""
         return {
             "drawn": self.drawn,
             "admitted": len(self.admitted),

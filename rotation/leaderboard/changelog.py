@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 
 def of_month(log: Path, month: Month) -> list[Row]:
-    """Give the changes of a month's leaderboard, the newest first, from the public folder of a log."""
+    """Return the changes of a month's leaderboard, the newest first, from the public folder of a log."""
     rows: list[Row] = []
     later: list[Row] = []  # withdrawals in months after this one
     served: set[str] = set()
@@ -44,7 +44,7 @@ def of_month(log: Path, month: Month) -> list[Row]:
 
 
 def _backwards(log: Path) -> Iterator[tuple[int, Statement]]:
-    """Give the statements that may be such a change, from the last leaf of the published head to the first."""
+    """Yield the statements that may be such a change, from the last leaf of the published head to the first."""
     try:
         size = Checkpoint.parse(take_apart((log / HEAD).read_bytes())[0]).size
     except FileNotFoundError:

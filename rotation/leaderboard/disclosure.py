@@ -21,7 +21,7 @@ Disclosed = Mapping[str, Any]
 
 
 def ladder(earlier: Disclosed | None, fresh: Mapping[str, Score]) -> dict[str, Any]:
-    """Give the figures to disclose for `fresh` after `earlier` was disclosed."""
+    """Return the figures to disclose for `fresh` after `earlier` was disclosed."""
     disclosed: dict[str, Any] = {}
     for part in PARTS:
         disclosed[part] = rounded(fresh[part])

@@ -38,7 +38,7 @@ def _success_alone(part: Score) -> Score:
 
 
 def as_json(scores: Scores) -> dict[str, Any]:
-    """Give the figures of all parts as plain JSON values."""
+    """Return the figures of all parts as plain JSON values."""
     return {part: rounded(scores[part]) for part in KEPT}
 
 
@@ -48,7 +48,7 @@ def of_json(document: Mapping[str, Any]) -> dict[str, Score]:
 
 
 def rounded(unrounded: Score) -> dict[str, Any]:
-    """Give a score's figures, each rounded to half a point, with roughly its n; how many were attempted is fixed.
+    """Return a score's figures, each rounded to half a point, with roughly its n; how many were attempted is fixed.
 
     The intervals of all but the success rate are rounded outward, to steps of five points.
     """

@@ -29,7 +29,7 @@ class Leaderboard:
         self._scores, self._runs, self._exposures, self._parties = scores, runs, exposures, parties
 
     def of_month(self, month: Month) -> list[LeaderboardLine]:
-        """Give the month's lines, by track, best first."""
+        """Return the month's lines, by track, best first."""
         made, parties, known = self._runs.list(month=str(month)), self._parties(), self._scores.of_month(str(month))
         counted = counting(made, self._exposures.runs(str(month)), parties)
         done = [record for record in made if record.state is RunState.DONE and record.number in counted]

@@ -67,7 +67,7 @@ class LeaderboardLine:
         return self.whole if self.ranked_on == "whole" else self.sealed
 
     def as_json(self) -> dict[str, Any]:
-        """Give the line as plain JSON values, rounded as it is shown."""
+        """Return the line as plain JSON values, rounded as it is shown."""
         return {
             "submitter": self.submitter,
             "name": self.name,
@@ -129,7 +129,7 @@ def reference_line(name: str, results: Sequence[Result]) -> LeaderboardLine:
 
 
 def _ranked(of: Scores, *, reads: bool) -> Score:
-    """Give the part that is ranked; an unknown verdict anywhere leaves the run without a rank."""
+    """Return the part that is ranked; an unknown verdict anywhere leaves the run without a rank."""
     return of["whole"] if reads else replace(of["sealed"], ranked=of["sealed"].ranked and of["whole"].ranked)
 
 
@@ -139,7 +139,7 @@ def _order(line: LeaderboardLine) -> tuple[str, bool, int, float, str]:
 
 
 def _rank_ranges(records: Sequence[RunRecord], scores: Sequence[Score]) -> list[RankRange | None]:
-    """Give the best and the worst rank of each within its track; tracks never share one."""
+    """Return the best and the worst rank of each within its track; tracks never share one."""
     ranges: list[RankRange | None] = [None] * len(records)
     for track in {record.track for record in records}:
         members = [i for i, record in enumerate(records) if record.track == track and _may_rank(record)]

@@ -27,7 +27,7 @@ class ScoreStore:
         self._engine = engine
 
     def of_month(self, month: str) -> dict[int, KeptScores]:
-        """Give the figures of a month's runs, by the runs' numbers."""
+        """Return the figures of a month's runs, by the runs' numbers."""
         with Session(self._engine) as session:
             query = select(ScoreRow.run, ScoreRow.figures, ScoreRow.without).where(ScoreRow.month == month)
             return {run: KeptScores(of_json(figures), without) for run, figures, without in session.exec(query).all()}
@@ -41,13 +41,13 @@ class ScoreStore:
             row.figures, row.without = as_json(scores), without
 
     def disclosed(self, run: int) -> Mapping[str, Any] | None:
-        """Give the figures of a run as disclosed to its owner; None while it has not been scored."""
+        """Return the figures of a run as disclosed to its owner; None while it has not been scored."""
         with Session(self._engine) as session:
             row = session.get(DisclosedScore, run)
             return row.figures if row else None
 
     def disclosed_before(self, session: Session, record: RunRecord, party: Collection[str]) -> Mapping[str, Any] | None:
-        """Give the figures disclosed to a party of its newest run in the month and track of a run; None for none.
+        """Return the figures disclosed to a party of its newest run in the month and track of a run; None for none.
 
         The newest run need not be an earlier one: of two that are played at once, the later may end first.
         """

@@ -103,7 +103,7 @@ class _Filling:
         return all(len(reserve.get(stratum, ())) == count for stratum, count in self._spec.reserve.items())
 
     def allocation(self) -> Allocation:
-        """Give the result.
+        """Return the result.
 
         Raises:
             Refused: some places are still free.

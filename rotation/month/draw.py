@@ -28,7 +28,7 @@ from rotation.month.trait_quotas import Demand, eligible
 
 
 def stream(seed: bytes, stratum: Stratum) -> random.Random:
-    """Give the stratum's own random stream, derived from the 32-byte seed."""
+    """Return the stratum's own random stream, derived from the 32-byte seed."""
     return random.Random(hmac.digest(seed, f"quarterturn/draw/v1\n{stratum}".encode(), hashlib.sha256))  # noqa: S311 - repeatable on purpose
 
 
@@ -105,7 +105,7 @@ def spared(
     used: Collection[str],
     demands: Mapping[Stratum, Demand] = MappingProxyType({}),
 ) -> set[str]:
-    """Give the skeletons that a stratum leaves to the scarcest stratum of its server and category, if it can."""
+    """Return the skeletons that a stratum leaves to the scarcest stratum of its server and category, if it can."""
 
     def left(cell: Stratum) -> set[str]:
         return eligible(grammar, cell, demands.get(cell, {}), used)

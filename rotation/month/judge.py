@@ -23,7 +23,7 @@ class JudgeDigests:
     rubric: str
 
     def as_json(self) -> dict[str, str]:
-        """Give the `judge` of a `set` statement."""
+        """Return the `judge` of a `set` statement."""
         return asdict(self)
 
     @property

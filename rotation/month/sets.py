@@ -30,7 +30,7 @@ class Stratum:
 
     @classmethod
     def of(cls, task: TaskRecord) -> Self:
-        """Give the stratum of a task."""
+        """Return the stratum of a task."""
         return cls(task.server, task.category, task.difficulty)
 
     def __str__(self) -> str:
@@ -82,7 +82,7 @@ class SetSpec:
 
     @classmethod
     def of(cls, file: SetFile, text: str = "") -> Self:
-        """Give the set of a set file, and keep its text."""
+        """Return the set of a set file, and keep its text."""
         rows = {
             Stratum(server, row.category, row.difficulty): row
             for server in file.servers
@@ -194,7 +194,7 @@ def read(path: Path) -> SetSpec:
 
 
 def chosen(name_or_file: str) -> SetSpec:
-    """Give a shipped set by its name, or the set of a file, which has a name of its own.
+    """Return a shipped set by its name, or the set of a file, which has a name of its own.
 
     Raises:
         NotFound: there is neither.

@@ -113,7 +113,7 @@ class MonthStore:
             return [self._cohort(session, row, at) for row in rows if not states or row.state in states]
 
     def first(self) -> Month | None:
-        """Give the month with which the first cohorts entered, or None before there is any."""
+        """Return the month with which the first cohorts entered, or None before there is any."""
         with Session(self._engine) as session:
             entered = session.exec(select(func.min(CohortRow.entered))).one()
         return Month.parse(entered) if entered else None
@@ -126,7 +126,7 @@ class MonthStore:
         return (Month.parse(retires) if retires else month).cohort
 
     def cohort_retiring(self, month: Month) -> Cohort | None:
-        """Give the cohort that this month's turn retires, or None if there is none."""
+        """Return the cohort that this month's turn retires, or None if there is none."""
         return next((c for c in self.cohorts() if c.retires == month), None)
 
     def move(self, session: Session, cohort: str, state: str) -> None:
@@ -202,7 +202,7 @@ class MonthStore:
         return self.turn(month)
 
     def turn(self, month: Month) -> Turn:
-        """Give a turn.
+        """Return a turn.
 
         Raises:
             NotFound: it was never started.
@@ -232,12 +232,12 @@ class MonthStore:
         return turns[-1].month.plus(1)
 
     def judge(self) -> str | None:
-        """Give the digest of the claim judge that the live set names; None where it names none, or nothing is live."""
+        """Return the digest of the claim judge that the live set names; None if it names none, or nothing is live."""
         finished = [turn for turn in self.turns() if turn.finished]
         return finished[-1].facts.get(JUDGE) if finished else None
 
     def next_turn(self, first: Month) -> Month:
-        """Give the month whose turn comes next; before `first` there is only the turn that opens it."""
+        """Return the month whose turn comes next; before `first` there is only the turn that opens it."""
         turns = self.turns()
         if not turns:
             return first.plus(-1)
@@ -269,7 +269,7 @@ class MonthStore:
         return digest
 
     def page(self, digest: str) -> str:
-        """Give a stored page by its hash.
+        """Return a stored page by its hash.
 
         Raises:
             NotFound: none has this hash.
@@ -299,7 +299,7 @@ class MonthStore:
                 session.flush()
 
     def seen(self) -> set[str]:
-        """Give the tags of all seen skeletons."""
+        """Return the tags of all seen skeletons."""
         with Session(self._engine) as session:
             return set(session.exec(select(SeenRow.skeleton_tag)).all())
 

@@ -74,7 +74,7 @@ def demands(
 
 
 def eligible(grammar: Grammar, stratum: Stratum, demand: Demand, used: Collection[str]) -> set[str]:
-    """Give the skeletons that a stratum may be drawn from: without traits that it need not have, if there are any."""
+    """Return the skeletons that a stratum may be drawn from: without traits that it need not have, if there are any."""
     having = _having(grammar, stratum, demand, used)
     known = traits(grammar)
     exact = {name for name in having if all((trait in known[name]) == wanted for trait, wanted in demand.items())}
@@ -82,7 +82,7 @@ def eligible(grammar: Grammar, stratum: Stratum, demand: Demand, used: Collectio
 
 
 def _having(grammar: Grammar, stratum: Stratum, demand: Demand, used: Collection[str]) -> set[str]:
-    """Give the unused skeletons of a stratum that have at least the traits that it must have."""
+    """Return the unused skeletons of a stratum that have at least the traits that it must have."""
     wanted, known = {trait for trait, must in demand.items() if must}, traits(grammar)
     return {
         skeleton.id

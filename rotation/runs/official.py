@@ -99,7 +99,7 @@ class OfficialRuns:
         self._months.live_month()
 
     def require_judge(self) -> str | None:
-        """Give the digest of the judge that the live set names, which must be that of the settings; None without one.
+        """Return the digest of the judge that the live set names, which must be that of the settings; None without one.
 
         Raises:
             Refused: the settings have none, or another one.

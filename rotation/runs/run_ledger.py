@@ -160,7 +160,7 @@ class RunLedger:
     # -- what was recorded --------------------------------------------------------------------------------------------
 
     def opened(self, number: int) -> LoggedStatement:
-        """Give the `run-open` statement of a run; its predicate names the cohorts that it was opened for.
+        """Return the `run-open` statement of a run; its predicate names the cohorts that it was opened for.
 
         Raises:
             NotFound: there is none.
@@ -168,7 +168,7 @@ class RunLedger:
         return self._ledger.statement(f"run-open/{number}")
 
     def scored(self, number: int) -> LoggedStatement:
-        """Give the `score` statement of a run.
+        """Return the `score` statement of a run.
 
         Raises:
             NotFound: there is none.
@@ -184,7 +184,7 @@ class RunLedger:
         return self._unseal(f"closing/{number}", why)
 
     def transcript_salts(self, number: int, why: str) -> dict[str, str | None]:
-        """Give the salt (hex) of each task's transcript in a run; None where it left none.
+        """Return the salt (hex) of each task's transcript in a run; None where it left none.
 
         Raises:
             NotFound: the run has no score.
@@ -216,7 +216,7 @@ class RunLedger:
         }
 
     def closed(self, record: RunRecord, *, why: str) -> tuple[Result, ...]:
-        """Give the sealed results of a scored run, as one entry in the access log; their `server` fields are empty.
+        """Return the sealed results of a scored run, as one entry in the access log; their `server` fields are empty.
 
         Raises:
             NotFound: the run has no score.
@@ -224,11 +224,11 @@ class RunLedger:
         return tuple(Result.of_document(item["result"]) for item in self.closing(record.number, why)["results"])
 
     def root_after(self, scored: Collection[RunRecord]) -> bytes:
-        """Give the log's root right after the last `score` leaf of these runs."""
+        """Return the log's root right after the last `score` leaf of these runs."""
         return self._ledger.root(1 + max(self._ledger.index_of(f"score/{record.number}") for record in scored))
 
     def openings(self, cohort: Cohort, *, why: str) -> list[RunOpening]:
-        """Give the openings of every run that was served `cohort`, as far as the cohort's retirement releases them."""
+        """Return the openings of every run that was served `cohort`, as far as its retirement releases them."""
         while_live = [r for r in self._runs.list() if cohort.entered <= Month.parse(r.month) <= cohort.retires]
         return [
             self._opening(record, cohort, why)
@@ -237,7 +237,7 @@ class RunLedger:
         ]
 
     def _salted(self, item: RunResult) -> dict[str, Any]:
-        """Give what the closing record holds of a result: the document, its salts, called tools and said choices."""
+        """Return what the closing record holds of a result: the document, its salts, called tools and said choices."""
         salt = new_salt(self._entropy) if item.transcript is not None else None
         bound = commitment("transcript", item.transcript, salt).hex() if item.transcript is not None and salt else None
         return {
@@ -285,5 +285,5 @@ def _results(results: Sequence[Mapping[str, Any]], cohort: str, commitments: Seq
 
 
 def _place(item: Mapping[str, Any], commitments: Sequence[bytes]) -> int:
-    """Give the position of a sealed result among the commitments of its run."""
+    """Return the position of a sealed result among the commitments of its run."""
     return commitments.index(commitment("result", canonical(item["result"]), bytes.fromhex(item["salt"])))

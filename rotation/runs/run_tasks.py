@@ -60,12 +60,12 @@ class OpenRun:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """Give the ids of its tasks."""
+        """Return the ids of its tasks."""
         return tuple(task_id for cohort in self.cohorts for task_id in cohort.tasks)
 
     @property
     def left(self) -> tuple[str, ...]:
-        """Give the ids of the tasks without a result."""
+        """Return the ids of the tasks without a result."""
         return tuple(task_id for task_id in self.tasks if task_id not in self.done)
 
 

@@ -72,7 +72,7 @@ class Scorekeeper:
                     self._store.keep(session, record, scores, len(broken))
 
     def _broken(self, month: Month) -> frozenset[str]:
-        """Give the tasks of the month's cohorts that count in no figure, by the published log."""
+        """Return the tasks of the month's cohorts that count in no figure, by the published log."""
         cohorts = {cohort.id for cohort in self._months.cohorts() if cohort.entered <= month <= cohort.retires}
         return frozenset(entry.task for entry in self._withdrawals.uncounted() if entry.cohort in cohorts)
 

@@ -153,7 +153,7 @@ class Withdrawals:
         on_step("refill")
 
     def to_sign(self, tasks: Sequence[str], reason: str, *, cause: Cause) -> list[UnsignedWithdrawal]:
-        """Give what a second person signs of each of these tasks that would now be withdrawn, where a set asks for it.
+        """Return what a second person signs of each of these tasks that would be withdrawn, where a set asks for it.
 
         Raises:
             NotFound: there is no such task.
@@ -239,13 +239,13 @@ class Withdrawals:
         return {task: cohort for task, cohort, _ in self._months.everybody()}
 
     def _left(self, tasks: Sequence[str], homes: Mapping[str, str]) -> list[TaskRecord]:
-        """Give those that are not withdrawn yet, those in a reserve first."""
+        """Return those that are not withdrawn yet, those in a reserve first."""
         records = [self._vault.record(task) for task in dict.fromkeys(tasks)]
         left = [record for record in records if record.state is not TaskState.WITHDRAWN]
         return sorted(left, key=lambda record: record.id in homes)
 
     def _planned(self, left: Sequence[TaskRecord], homes: Mapping[str, str]) -> list[_PlannedWithdrawal]:
-        """Give what the ledger will say of each of those that it has a commitment to."""
+        """Return what the ledger will say of each of those that it has a commitment to."""
         month = self._month()
         if month is None:
             return []
@@ -269,7 +269,7 @@ class Withdrawals:
         self._vault.seal_blob(evidence_name(task), canonical(dict(evidence[task])), session)
 
     def _month(self) -> Month | None:
-        """Give the live month, or None before the first one."""
+        """Return the live month, or None before the first one."""
         turns = self._months.turns()
         if turns and not turns[-1].finished:
             raise NotAllowed(
@@ -279,7 +279,7 @@ class Withdrawals:
         return turns[-1].month.plus(1) if turns else None
 
     def _reserve(self, month: Month, homes: Mapping[str, str]) -> dict[str, list[TaskRecord]]:
-        """Give each stratum's remaining reserve, in the order that the last `set` statement promised."""
+        """Return each stratum's remaining reserve, in the order that the last `set` statement promised."""
         promised = self._ledger.statement(f"set/{month}").statement.predicate["reserve"]
         spare = {r.commitment.hex(): r for r in self._vault.records(TaskState.REVIEWED) if r.id not in homes}
         return {stratum: [spare[item] for item in order if item in spare] for stratum, order in promised.items()}
@@ -315,10 +315,10 @@ def require_reason(reason: str) -> None:
 
 
 def leaf_key(task: str) -> str:
-    """Give the key under which the ledger has the withdrawal of a task."""
+    """Return the key under which the ledger has the withdrawal of a task."""
     return f"withdraw/{task}"
 
 
 def evidence_name(task: str) -> str:
-    """Give the name under which the vault has what shows that a withdrawn task is broken."""
+    """Return the name under which the vault has what shows that a withdrawn task is broken."""
     return f"broken/{task}"

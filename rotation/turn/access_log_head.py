@@ -28,7 +28,7 @@ _SET = b'"urn:quarterturn:set:v1"'
 
 
 def commit(session: Session, vault: Vault, month: Month, salt: bytes) -> tuple[int, bytes]:
-    """Give the number of entries of the access log and a commitment to its last digest; the opening is sealed."""
+    """Return the number of entries of the access log and a commitment to its last digest; the opening is sealed."""
     entries, digest = vault.access_head(session)
     opening = {"entries": entries, "digest": digest, "salt": salt.hex()}
     vault.seal_blob(f"{_SEALED}{month}", json.dumps(opening).encode(), session=session)
@@ -36,7 +36,7 @@ def commit(session: Session, vault: Vault, month: Month, salt: bytes) -> tuple[i
 
 
 def committed(vault: Vault, ledger: PublicLog, *, who: str) -> list[Head]:
-    """Give every head that the public log commits to, the oldest first; opening their salts is logged.
+    """Return every head that the public log commits to, the oldest first; opening their salts is logged.
 
     Raises:
         Broken: a sealed opening is missing, or does not match its commitment.

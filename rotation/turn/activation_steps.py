@@ -49,5 +49,5 @@ class ActivationSteps:
             self._months.finish_turn(session, turn.month)
 
     def written(self, turn: Turn) -> Path | None:
-        """Give the folder of a turn's attestation, or None if there is none yet; a missing folder is written again."""
+        """Return the folder of a turn's attestation, or None if there is none; a missing folder is written again."""
         return self._attester.attest(turn) if "sign" in turn.done else None

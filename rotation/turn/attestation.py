@@ -79,7 +79,7 @@ class Attester:
             write_atomically(path, data, path.with_name(f".{SIGNERS}.new"))
 
     def _signers(self) -> Iterator[tuple[bytes, date]]:
-        """Give each key that a `set` statement has named, with the day of that turn."""
+        """Yield each key that a `set` statement has named, with the day of that turn."""
         known: set[bytes] = set()
         for turn in self.months.turns():
             if "set" in turn.done:

@@ -38,7 +38,7 @@ def promise(session: Session, vault: Vault, month: Month, seed: bytes, salt: byt
 
 
 def draw_seed(month: Month, vault: Vault, *, who: str) -> bytes:
-    """Give the seed from which the cohort that enters at the turn of `month` is drawn, 32 bytes (step 2).
+    """Return the seed from which the cohort that enters at the turn of `month` is drawn, 32 bytes (step 2).
 
     Raises:
         NotFound: the `set` statement of `month` has not been made.
@@ -60,7 +60,7 @@ class DrawSeeds:
         self._vault, self._ledger = vault, ledger
 
     def openings(self, first: Month, month: Month, retiring: Collection[str], *, who: str) -> list[dict[str, Any]]:
-        """Give the entries of the `retire` statement of `month`, by index; the same ones until it is recorded (step 3).
+        """Return the entries of the `retire` statement of `month`, by index; the same until it is recorded (step 3).
 
         Args:
             first: the month of the first `set` statement.
@@ -79,13 +79,13 @@ class DrawSeeds:
         ]
 
     def _opened(self, month: Month) -> Iterator[int]:
-        """Give the indexes of the sets whose seeds the `retire` statement of a month opened."""
+        """Yield the indexes of the sets whose seeds the `retire` statement of a month opened."""
         if self._ledger.find(f"retire/{month}") is not None:
             says = self._ledger.statement(f"retire/{month}").statement.predicate
             yield from (opening["set"] for opening in says.get("draw_seeds", ()))
 
     def _committed(self, start: int, end: int) -> set[str]:
-        """Give the ids of the tasks whose `commit` leaves stand between two leaves."""
+        """Return the ids of the tasks whose `commit` leaves stand between two leaves."""
         prefix = "commit/"
         return {key.removeprefix(prefix) for key in self._ledger.keys(prefix, start, end)}
 

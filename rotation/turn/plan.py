@@ -48,7 +48,7 @@ class Planner:
         self._vault, self._months, self._spec, self._approve = vault, months, spec, approve
 
     def plan(self, month: Month) -> Plan:
-        """Give the plan of the turn of `month`; changes nothing.
+        """Return the plan of the turn of `month`; changes nothing.
 
         Raises:
             Refused: too few tasks are ready to enter, or the set has other cohorts than those that are live.
@@ -97,7 +97,7 @@ class Planner:
                 )
 
     def approved(self, month: Month) -> Plan:
-        """Give the plan of the turn of `month`, which may be carried out.
+        """Return the plan of the turn of `month`, which may be carried out.
 
         Raises:
             Refused: too few tasks are ready to enter.
@@ -115,7 +115,7 @@ def committed(vault: Vault) -> list[TaskRecord]:
 
 
 def candidate(record: TaskRecord) -> Candidate:
-    """Give the allocation's candidate for a task."""
+    """Return the allocation's candidate for a task."""
     return Candidate(
         id=record.id,
         stratum=Stratum.of(record),

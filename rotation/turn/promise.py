@@ -119,7 +119,7 @@ class Promises:
             self._months.move(session, cohort.id, "live")
 
     def _reserve(self) -> dict[str, list[TaskRecord]]:
-        """Give the committed spare tasks of each stratum, in the order of their commitments.
+        """Return the committed spare tasks of each stratum, in the order of their commitments.
 
         The skeleton of each is neither live, nor seen, nor that of another spare, so that the next spare may always
         enter any cohort and none is ever skipped.

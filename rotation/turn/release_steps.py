@@ -91,7 +91,7 @@ class ReleaseSteps:
         self._collected = None
 
     def written(self, turn: Turn) -> Path | None:
-        """Give the folder of a turn's release, or None if there is none yet; a missing folder is written again."""
+        """Return the folder of a turn's release, or None if there is none yet; a missing folder is written again."""
         cohort = self._months.cohort_retiring(turn.month)
         return self._write(self.content(turn, cohort)) if cohort is not None and "publish" in turn.done else None
 

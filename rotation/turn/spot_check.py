@@ -52,7 +52,7 @@ class Rejudge(Protocol):
     def verdict(
         self, box: str, task: Task, left: UnjudgedResult, claims: Sequence[ClaimExchange] = ()
     ) -> Verdict | None:
-        """Give the verdict of a task's predicate on what was left in a box; None if that holds no state.
+        """Return the verdict of a task's predicate on what was left in a box; None if that holds no state.
 
         Raises:
             Unjudged: no verdict is possible, for a reason on the operator's side.
@@ -171,7 +171,7 @@ class SpotChecks:
         return {SPOT_CHECK: json.dumps(facts), SPOT_CHECK_DETAIL: json.dumps(more)}
 
     def _chosen(self, month: Month, seed: bytes) -> Iterator[tuple[RunRecord, Mapping[str, Any]]]:
-        """Give the chosen results of a month's scored runs, each with its run."""
+        """Yield the chosen results of a month's scored runs, each with its run."""
         done = self._runs.list(month=str(month), state=RunState.DONE)
         if not done:
             return

@@ -86,7 +86,7 @@ class Rotation:
         return turn
 
     def republish(self, month: Month) -> tuple[Path | None, Path | None]:
-        """Give the folders of a month's release and attestation, or None each; missing ones are written again.
+        """Return the folders of a month's release and attestation, or None each; missing ones are written again.
 
         Raises:
             NotFound: the month's turn was never started, or has published nothing yet.

@@ -15,7 +15,7 @@ CUT = "\n[cut: the agent printed more than is kept]\n"
 
 
 def printable(data: bytes) -> str:
-    """Give bytes as text of printable characters and newlines; whatever else is in there is escaped."""
+    """Return bytes as text of printable characters and newlines; whatever else is in there is escaped."""
     text = data.decode("utf-8", "backslashreplace")
     return "".join(char if char == "\n" or char.isprintable() else ascii(char)[1:-1] for char in text)
 
@@ -50,7 +50,7 @@ class CappedOutput:
         self._thread.start()
 
     def text(self) -> str:
-        """Give what came so far."""
+        """Return what came so far."""
         return printable(bytes(self._kept)) + (CUT if self._cut else "")
 
     def close(self) -> None:

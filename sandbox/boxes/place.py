@@ -102,7 +102,7 @@ def close_counters() -> None:
 
 
 def random_address() -> bytes:
-    """Give a random address of 127.0.0.0/8, from which whoever names none connects; all of them are the loopback.
+    """Return a random address of 127.0.0.0/8, from which whoever names none connects; all of them are the loopback.
 
     The kernel counts connections by their two addresses and the port, for all namespaces together, and gives ports by
     these counts: between the same two addresses, a later run would read from its ports how often an earlier one

@@ -45,7 +45,7 @@ ETC = {
 
 
 def rlimits(limits: ResourceLimits, *, grouped: bool = True) -> dict[str, int]:
-    """Give the caps that a process carries with it, by the names of prlimit(1).
+    """Return the caps that a process carries with it, by the names of prlimit(1).
 
     Args:
         limits: the caps on the whole place.
@@ -58,12 +58,12 @@ def rlimits(limits: ResourceLimits, *, grouped: bool = True) -> dict[str, int]:
 
 
 def files(limits: ResourceLimits) -> int:
-    """Give how many files a folder in memory may hold; an empty one costs a kilobyte: together a quarter of the cap."""
+    """Return how many files a folder in memory may hold; an empty one costs 1 KiB: together a quarter of the cap."""
     return max(limits.memory // 4096, 1024)
 
 
 def agent_environment(program: Program) -> dict[str, str]:
-    """Give the agent's variables: the submission's own, and ours over them.
+    """Return the agent's variables: the submission's own, and ours over them.
 
     Raises:
         Refused: one of its own cannot be a variable.
@@ -101,7 +101,7 @@ def _backend_document(server: Server) -> dict[str, Any]:
 
 
 def world_environment(own: Mapping[str, str]) -> dict[str, str]:
-    """Give a server's variables: a small base that names nothing of the host, and its own over it."""
+    """Return a server's variables: a small base that names nothing of the host, and its own over it."""
     ours = {"PATH": WORLD_PATH, "HOME": "/tmp", "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONDONTWRITEBYTECODE": "1"}  # noqa: S108 - in the world
     return {**ours, **own}
 

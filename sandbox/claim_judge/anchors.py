@@ -88,7 +88,7 @@ class Anchor:
 
 
 def digests_of(anchor: Mapping[str, Any]) -> dict[str, str]:
-    """Give the digests that belong beside an anchor."""
+    """Return the digests that belong beside an anchor."""
     bare = [{name: claim[name] for name in claim if name != "gold"} for claim in anchor["claims"]]
     parts = (
         {"goal": anchor["goal"], "answer": anchor["answer"]},
@@ -124,7 +124,7 @@ def parse(data: bytes, what: str) -> list[Anchor]:
 
 
 def digest(anchors: Sequence[Anchor]) -> str:
-    """Give the SHA-256 (hex) of anchors, in their order."""
+    """Return the SHA-256 (hex) of anchors, in their order."""
     plain = [
         {
             "goal": anchor.goal,
@@ -138,7 +138,7 @@ def digest(anchors: Sequence[Anchor]) -> str:
 
 
 def frozen(document: dict[str, Any], what: str = "the anchors") -> dict[str, Any]:
-    """Give a document of anchors with the digests of what stands in it now.
+    """Return a document of anchors with the digests of what stands in it now.
 
     Raises:
         Malformed: it has another form; the message says where.

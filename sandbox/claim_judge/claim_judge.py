@@ -55,7 +55,7 @@ class ClaimJudgeSpec:
         return self.upstream.models[0]
 
     def parameters(self) -> str:
-        """Give the digest (SHA-256, hex) of what decides a reply: upstream, wire, model, temperature, length."""
+        """Return the digest (SHA-256, hex) of what decides a reply: upstream, wire, model, temperature, length."""
         upstream = self.upstream
         said = [upstream.name, upstream.wire, self.model, 0, self.answer_tokens, upstream.tokens]
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()

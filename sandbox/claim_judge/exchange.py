@@ -41,7 +41,7 @@ class ClaimExchange:
     estimated: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as plain JSON values."""
+        """Return it as plain JSON values."""
         return asdict(self)
 
     @classmethod
@@ -51,5 +51,5 @@ class ClaimExchange:
 
 
 def replies(exchanges: Iterable[ClaimExchange]) -> dict[str, str | None] | None:
-    """Give the reply about each claim, by its id; None where no model was asked."""
+    """Return the reply about each claim, by its id; None where no model was asked."""
     return {exchange.claim: exchange.reply for exchange in exchanges} or None

@@ -57,7 +57,7 @@ def message(goal: str, claim: Claim, answer: str, marker: str) -> str:
 
 
 def request(style: Style, model: str, text: str, tokens: int) -> dict[str, Any]:
-    """Give the document of a request, in the wire format of an upstream's style (`WIRE`).
+    """Return the document of a request, in the wire format of an upstream's style (`WIRE`).
 
     Args:
         style: what the upstream speaks.
@@ -79,5 +79,5 @@ WIRE: dict[Style, str] = {"openai": "chat", "anthropic": "messages"}
 
 
 def digest() -> str:
-    """Give the SHA-256 (hex) of the instructions and the message's form: whoever changes a word has another judge."""
+    """Return the SHA-256 (hex) of the instructions and the message's form: whoever changes a word has another judge."""
     return hashlib.sha256(f"{INSTRUCTIONS}\n\0\n{MESSAGE}\n\0\n{NO_RUBRIC}".encode()).hexdigest()

@@ -172,7 +172,7 @@ def parse(url: str) -> Target:
 
 
 def why_not(address: Address) -> str:
-    """Give the reason why nothing is sent to an address, or "" where it is public."""
+    """Return the reason why nothing is sent to an address, or "" where it is public."""
     if isinstance(address, IPv6Address) and (address not in GLOBAL_UNICAST or address.scope_id is not None):
         return "not global unicast"
     return next((what for block, what in SPECIAL if address in block), "")
@@ -234,7 +234,7 @@ def _resolved(target: Target, resolver: Resolver) -> list[Address]:
 
 
 def _host(text: str) -> str:
-    """Give a host in its one form: a name with a dot, or an address as it is always written."""
+    """Return a host in its one form: a name with a dot, or an address as it is always written."""
     if text.startswith("["):
         text = text[1:-1]
         if _is_literal(text) and ":" in text:

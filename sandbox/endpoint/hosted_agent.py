@@ -141,7 +141,7 @@ class EndpointAgent:
         return _facts(outcome)
 
     def output(self) -> str:
-        """Give what the endpoint answered, escaped and cut at the cap."""
+        """Return what the endpoint answered, escaped and cut at the cap."""
         outcome = self._exchange.wait(0)
         if outcome is None:
             return ""

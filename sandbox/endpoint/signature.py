@@ -39,7 +39,7 @@ class Sender:
         return hashlib.sha256(self.key.public_key().public_bytes_raw()).hexdigest()[:16]
 
     def headers(self, url: str, body: bytes, *, created: int, nonce: str) -> dict[str, str]:
-        """Give the fields that a POST of `body` to `url` carries; `created` is in seconds since 1970."""
+        """Return the fields that a POST of `body` to `url` carries; `created` is in seconds since 1970."""
         digest = f"sha-256=:{_base64(hashlib.sha256(body).digest())}:"
         covered = " ".join(f'"{name}"' for name in COVERED)
         parameters = f'({covered});created={created};nonce="{nonce}";keyid="{self.key_id}";alg="ed25519";tag="{TAG}"'
@@ -54,7 +54,7 @@ class Sender:
 
 
 def signature_base(components: Sequence[tuple[str, str]], parameters: str) -> bytes:
-    """Give the bytes that are signed (RFC 9421, section 2.5)."""
+    """Return the bytes that are signed (RFC 9421, section 2.5)."""
     lines = [f'"{name}": {value}' for name, value in components]
     return "\n".join([*lines, f'"@signature-params": {parameters}']).encode()
 

@@ -59,7 +59,7 @@ class App:
         }
 
     def running(self) -> AbstractAsyncContextManager[None]:
-        """Give the context in which MCP requests are served."""
+        """Return the context in which MCP requests are served."""
         return self._manager.run()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,7 +72,7 @@ class App:
             await response(scope, receive, send)
 
     async def _response(self, share: RequestLoad, scope: Scope, receive: Receive, send: Send) -> JSONResponse | None:
-        """Give the response, or None where the MCP package has sent it."""
+        """Return the response, or None where the MCP package has sent it."""
         if refusal := _refusal(scope):
             return refusal
         if share.beyond(0):
@@ -228,7 +228,7 @@ async def _body(receive: Receive, share: RequestLoad) -> bytes | JSONResponse:
 
 
 def _replay(body: bytes, receive: Receive) -> Callable[[], Awaitable[Message]]:
-    """Give the body that was read already, then what follows on the connection."""
+    """Return the body that was read already, then what follows on the connection."""
     first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replayed() -> Message:

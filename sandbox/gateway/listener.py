@@ -84,7 +84,7 @@ async def listen(app: Any, listener: socket.socket) -> asyncio.Server:
 
 
 def protocol(app: Any, kind: type[Connection] = Connection) -> Callable[[], Connection]:
-    """Give what makes the protocol of each connection, one of this kind."""
+    """Return what makes the protocol of each connection, one of this kind."""
     config = Config(
         app,
         http="h11",

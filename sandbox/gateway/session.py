@@ -136,7 +136,7 @@ class AgentSession:
             self._servers.expect(self.spec.server)
 
     def left(self) -> float:
-        """Give the seconds that are left of the wall clock; the session ends where there are none."""
+        """Return the seconds that are left of the wall clock; the session ends where there are none."""
         left = self._deadline - self._clock()
         if left <= 0:
             self.end("time-exceeded")

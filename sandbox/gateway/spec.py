@@ -67,7 +67,7 @@ class GatewaySpec:
 
 
 def listing(tools: Sequence[str]) -> list[dict[str, Any]]:
-    """Give the recorded descriptions of these tools (`server.tool`), as an agent sees them."""
+    """Return the recorded descriptions of these tools (`server.tool`), as an agent sees them."""
     split = [(tool, *tool.split(".", 1)) for tool in tools]
     return [{"name": wire_name(tool), **SERVERS[server].tools[name]} for tool, server, name in split]
 

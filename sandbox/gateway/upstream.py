@@ -109,7 +109,7 @@ class WorldServers:
         return reply
 
     async def tools(self, server: str) -> list[Mapping[str, Any]] | None:
-        """Give a server's own list of its tools, or None where it does not come up or answer in time."""
+        """Return a server's own list of its tools, or None where it does not come up or answer in time."""
         line = self._lines[server]
         line.wanted.set()
         tools: list[Mapping[str, Any]] = []

@@ -67,7 +67,7 @@ async def _play() -> None:
 
 
 def _requests() -> list[bytes]:
-    """Give every kind of request, good and bad ones, as the bytes of a connection."""
+    """Return every kind of request, good and bad ones, as the bytes of a connection."""
     call = {"name": _TOOL, "arguments": {}}
     rpc = [
         ("initialize", _HELLO, {}),

@@ -49,7 +49,7 @@ class Reach:
 
 
 def base_name() -> str:
-    """Give the name of the base: our own where this machine can make it, else the one that is pulled."""
+    """Return the name of the base: our own where this machine can make it, else the one that is pulled."""
     can_make = os.geteuid() == 0 and shutil.which("mmdebstrap") is not None and _sources() is not None
     return f"quarterturn-base:{_codename()}" if can_make else PULLED
 
@@ -82,7 +82,7 @@ def make_base(name: str, say: Say) -> None:
 
 @contextmanager
 def build_base(base: str, reach: Reach) -> Iterator[str]:
-    """Give the base of build stages for as long as the block runs; it may hold secrets of this machine.
+    """Yield the base of build stages for as long as the block runs; it may hold secrets of this machine.
 
     Raises:
         Unavailable: it could not be made.
@@ -118,7 +118,7 @@ def _write_build_base(folder: Path, base: str, label: str, reach: Reach) -> None
 
 
 def _sources() -> Path | None:
-    """Give the file that lists Debian's own packages for the release that this machine runs; others' come last."""
+    """Return the file that lists Debian's own packages for the release that this machine runs; others' come last."""
     folder = APT / "sources.list.d"
     others = (*sorted(folder.glob("*.sources")), *sorted(folder.glob("*.list")))
     for path in (folder / "debian.sources", APT / "sources.list", *others):

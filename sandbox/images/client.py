@@ -52,6 +52,6 @@ def exists(reference: str) -> bool:
 
 
 def image_id(reference: str) -> str:
-    """Give the engine's digest of an image that it has: `sha256:` and 64 hexadecimal digits."""
+    """Return the engine's digest of an image that it has: `sha256:` and 64 hexadecimal digits."""
     inspect = ["docker", "image", "inspect", "--format", "{{.Id}}", reference]
     return subprocess.run(inspect, capture_output=True, text=True, check=True).stdout.strip()

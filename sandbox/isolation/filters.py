@@ -76,7 +76,7 @@ LISTS: Mapping[Kind, Mapping[str, Numbers]] = {
 
 
 def filter_of(kind: Kind, machine: str | None = None) -> bytes:
-    """Give the filter of a place for a machine (this one by default) as an array of `struct sock_filter`.
+    """Return the filter of a place for a machine (this one by default) as an array of `struct sock_filter`.
 
     Raises:
         Unavailable: there are no numbers for that architecture.

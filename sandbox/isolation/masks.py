@@ -55,7 +55,7 @@ def masks(memory: int, proc: Path = Path("/proc")) -> Masks:
 
 
 def stand_ins(memory: int, cpuinfo: str, processors: list[int]) -> dict[str, str]:
-    """Give the files that programs cannot do without, by their paths.
+    """Return the files that programs cannot do without, by their paths.
 
     Args:
         memory: the place's cap, in bytes.

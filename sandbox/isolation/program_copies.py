@@ -84,14 +84,14 @@ class Recipe:
 
 
 def interpreter() -> str:
-    """Give the interpreter that places use: the one that our own environment is based on."""
+    """Return the interpreter that places use: the one that our own environment is based on."""
     programs = Path(sys.base_prefix).resolve() / "bin"
     exact = programs / f"python{sys.version_info.major}.{sys.version_info.minor}"  # another one may be called python3
     return str(exact if exact.exists() else programs / "python3")
 
 
 def recipe(name: str, folders: Mapping[str, Path], programs: Sequence[str] = (), own: Sequence[str] = ()) -> Recipe:
-    """Give a recipe that holds our interpreter, its library and the basic programs.
+    """Return a recipe that holds our interpreter, its library and the basic programs.
 
     Args:
         name: what it is for.
@@ -119,7 +119,7 @@ class Copy:
     entries: Sequence[Entry] = field(repr=False)
 
     def at(self, place: str) -> Path:
-        """Give where a file or folder lies in it that a place sees at `place`."""
+        """Return where a file or folder lies in it that a place sees at `place`."""
         return self.folder / place.lstrip("/")
 
     @cached_property

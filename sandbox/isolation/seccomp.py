@@ -68,7 +68,7 @@ def allowing(
     machine: str | None = None,
     refused: int | None = None,
 ) -> bytes:
-    """Give a filter that allows these calls, but for what the conditions deny of them, and nothing else.
+    """Return a filter that allows these calls, but for what the conditions deny of them, and nothing else.
 
     A call may have several conditions, if all but its last are `unless`.
 
@@ -101,7 +101,7 @@ def allowing(
 
 
 def numbers_of(numbers: Mapping[str, Numbers], machine: str | None = None) -> dict[str, int]:
-    """Give the numbers that a machine (this one by default) has for these calls.
+    """Return the numbers that a machine (this one by default) has for these calls.
 
     Raises:
         Unavailable: there are none for that architecture.
@@ -120,7 +120,7 @@ def _refusal(error: int | None) -> list[bytes]:
 
 
 def _ranges(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Give the first and last of each run of numbers that follow each other."""
+    """Yield the first and last of each run of numbers that follow each other."""
     first = 0
     for place, number in enumerate(numbers):
         if place + 1 == len(numbers) or numbers[place + 1] != number + 1:

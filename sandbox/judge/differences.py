@@ -30,7 +30,7 @@ def written(differences: Mapping[str, StateDifference]) -> bytes:
 
 
 def parsed(data: bytes, namespaces: Collection[str]) -> dict[str, StateDifference]:
-    """Give the difference of each of these namespaces from a judge's reply.
+    """Return the difference of each of these namespaces from a judge's reply.
 
     Raises:
         Malformed: it is not as a judge says it.

@@ -50,7 +50,7 @@ class CaseReply:
 
 
 def leaves(evidence: Evidence) -> list[list[Any]]:
-    """Give what a judge says of each probe."""
+    """Return what a judge says of each probe."""
     if not evidence.children:
         return [[evidence.verdict.value, plain(evidence.found), evidence.broken]]
     return [line for child in evidence.children for line in leaves(child)]
@@ -92,7 +92,7 @@ def _evidence(lines: object, predicate: Predicate) -> Evidence:
 
 
 def parsed_mutants(data: bytes) -> list[tuple[str, str, Verdict]]:
-    """Give name, kind and verdict of each mutant from a judge's reply.
+    """Return name, kind and verdict of each mutant from a judge's reply.
 
     Raises:
         Malformed: it is not as a judge says it.
@@ -105,7 +105,7 @@ def parsed_mutants(data: bytes) -> list[tuple[str, str, Verdict]]:
 
 
 def parsed_own(data: bytes, number: int) -> list[list[str]]:
-    """Give value and sentence of so many own predicates from the reply of their judge.
+    """Return value and sentence of so many own predicates from the reply of their judge.
 
     Raises:
         Malformed: it is not as that judge says it.
@@ -118,7 +118,7 @@ def parsed_own(data: bytes, number: int) -> list[list[str]]:
 
 
 def counted_against(predicate: Predicate, why: str) -> Evidence:
-    """Give the evidence for an unreadable state that is blamed on the agent: each probe counts against it.
+    """Return the evidence for an unreadable state that is blamed on the agent: each probe counts against it.
 
     So the whole is false, whatever the predicate: a probe below an odd number of *not*s is true.
     """

@@ -33,7 +33,7 @@ CONDITIONS = (
 
 
 def reading_filter(machine: str | None = None) -> bytes:
-    """Give the filter for a machine (this one by default) as an array of `struct sock_filter`.
+    """Return the filter for a machine (this one by default) as an array of `struct sock_filter`.
 
     Raises:
         Unavailable: there are no numbers for that architecture.

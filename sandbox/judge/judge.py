@@ -64,7 +64,7 @@ def judge(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
 
 
 def cases(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
-    """Give the evidence on every case."""
+    """Return the evidence on every case."""
     namespaces.learn(header["namespaces"])
     predicate, (reading,) = predicates.parse(header["predicate"]), _readings(header, parts)
     answers = header["answers"]
@@ -164,7 +164,7 @@ class _Reading:
         self._decoded: dict[tuple[str, int], NormalState] = {}
 
     def states(self, case: Mapping[str, Any]) -> dict[str, NormalState]:
-        """Give the normal form of each namespace of a case."""
+        """Return the normal form of each namespace of a case."""
         return {name: self._form(name, number) for name, number in case["states"].items()}
 
     def own_results(self, case: Mapping[str, Any], predicate: Predicate) -> dict[str, OwnResult]:

@@ -85,7 +85,7 @@ class Started:
         return self._child.pidfd is not None and not select.select([self._child.pidfd], [], [], 0)[0]
 
     def _heard(self, request: bytes, cap: int, deadline: float) -> bytes:
-        """Give all that it says, from when it has its request until its end."""
+        """Return all that it says, from when it has its request until its end."""
         received, rest = bytearray(), memoryview(message.framed(request))
         self._stream.settimeout(0)
         poll = select.poll()
@@ -133,7 +133,7 @@ class Ready:
         self._spare: Started | None = None
 
     def take(self) -> Started:
-        """Give a child that nobody else has, and have the next one forked meanwhile.
+        """Return a child that nobody else has, and have the next one forked meanwhile.
 
         Raises:
             Unavailable: the fork server cannot be started.

@@ -73,7 +73,7 @@ def extract(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
 
 
 def look(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
-    """Give the first bytes of one file; nothing where it is not there."""
+    """Return the first bytes of one file; nothing where it is not there."""
     node = tree_from_tar(io.BytesIO(parts[0])).get(header["path"])
     return message.answer("done", part=node.data[:A_LOOK] if node else b"")
 
@@ -107,7 +107,7 @@ def mutate(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
 
 
 def document_of(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
-    """Give the files themselves, after some changes."""
+    """Return the files themselves, after some changes."""
     trees = _changed(_trees(header, header["dumps"], parts), header["changes"])
     looked_at = {name: trees[name] for name in header["looked_at"] if name in trees}
     return message.answer("done", part=json.dumps(state_document.document_of(looked_at)).encode())

@@ -63,7 +63,7 @@ class SpokenChoices:
         self._first_words = {phrase.partition(" ")[0] for phrase in self._places}
 
     def held(self, spoken: Sequence[str]) -> set[Place]:
-        """Give those of them that stand in a text."""
+        """Return those of them that stand in a text."""
         starts = [start for start, word in enumerate(spoken) if word in self._first_words]
         runs = {" ".join(spoken[start : start + size]) for start in starts for size in self._sizes}
         return {self._places[phrase] for phrase in runs & self._places.keys()}
@@ -89,7 +89,7 @@ class _Spaces(dict[int, int | str]):
 
 
 def _normal(lines: str) -> str:
-    """Give the words of each line (`vault.task.variant.words`), with a space between two words and nothing else."""
+    """Return the words of each line (`vault.task.variant.words`), with a space between two words and nothing else."""
     normal = unicodedata.normalize("NFKC", lines).casefold().translate(_Spaces())
     while "  " in normal:
         normal = normal.replace("  ", " ")
@@ -97,19 +97,19 @@ def _normal(lines: str) -> str:
 
 
 def _spoken(texts: Iterable[str]) -> list[str]:
-    """Give the words of texts, with an empty one after each text."""
+    """Return the words of texts, with an empty one after each text."""
     return [word for text in texts for word in (*searched_words(text), "")]
 
 
 def _runs(spoken: Sequence[str], sizes: Iterable[int]) -> Iterator[str]:
-    """Give all runs of so many words, with a space between them."""
+    """Yield all runs of so many words, with a space between them."""
     for size in sizes:
         for run in zip(*(spoken[start:] for start in range(size)), strict=False):
             yield " ".join(run)
 
 
 def _place(lists: Mapping[str, str], number: int) -> Place:
-    """Give parameter and number of a choice, of which the number in all lists together is known."""
+    """Return parameter and number of a choice, of which the number in all lists together is known."""
     for name, lines in lists.items():
         if number <= (last := lines.count("\n")):
             return name, number
@@ -155,7 +155,7 @@ def searched(data: bytes) -> bytes:
 
 
 def _replied(index: SpokenChoices, models: Sequence[tuple[Any, Sequence[str]]]) -> set[Place]:
-    """Give the choices that stood in a model's reply before they stood in a request."""
+    """Return the choices that stood in a model's reply before they stood in a request."""
     asked: set[Place] = set()
     replied: set[Place] = set()
     for asking, reply in models:
@@ -165,7 +165,7 @@ def _replied(index: SpokenChoices, models: Sequence[tuple[Any, Sequence[str]]]) 
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Give every text, key and number in a JSON value, however deep it is."""
+    """Yield every text, key and number in a JSON value, however deep it is."""
     waiting = [value]
     while waiting:
         match waiting.pop():

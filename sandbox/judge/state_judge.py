@@ -162,7 +162,7 @@ class StateJudge:
             raise Malformed(f"the state cannot be read: {error}") from None
 
     def extract(self, left: FrozenState, root: str) -> bytes:
-        """Give one folder of a state as a tar, below its own name, for a fresh world.
+        """Return one folder of a state as a tar, below its own name, for a fresh world.
 
         Raises:
             Malformed: the state is none.
@@ -171,7 +171,7 @@ class StateJudge:
         return self._asking().reader("extract", left.tar, root=root)
 
     def look(self, left: FrozenState, path: str) -> bytes:
-        """Give the first bytes of one file of a state, at most 64; none where there is no such file.
+        """Return the first bytes of one file of a state, at most 64; none where there is no such file.
 
         Raises:
             Malformed, JudgeFailed: as for `extract`.
@@ -217,7 +217,7 @@ class StateJudge:
     def document(
         self, question: Question, left: FrozenState, changes: Sequence[tuple[str, Mapping[str, Any]]] = ()
     ) -> dict[str, Any]:
-        """Give a solution's end state after some changes as a document (`verifiers.formats.state_document`).
+        """Return a solution's end state after some changes as a document (`verifiers.formats.state_document`).
 
         It holds the namespaces that the predicate looks at, and is no more than a line of a release may be.
 
@@ -237,7 +237,7 @@ class StateJudge:
     def mutants(
         self, question: Question, before: FrozenState, after: FrozenState, answer: str | None
     ) -> list[tuple[str, str, Verdict]]:
-        """Give name, kind and verdict of every mutant of a solution's end state (`sandbox.mutations`).
+        """Return name, kind and verdict of every mutant of a solution's end state (`sandbox.mutations`).
 
         Of a predicate that compares with the untouched state also those of all damage (`verifiers.states.damage`).
 
@@ -249,7 +249,7 @@ class StateJudge:
     def twins(
         self, question: Question, before: FrozenState, after: FrozenState, answer: str | None
     ) -> list[tuple[str, str, Verdict]]:
-        """Give name, kind and verdict of every twin of a solution's end state (`sandbox.mutations.twins`).
+        """Return name, kind and verdict of every twin of a solution's end state (`sandbox.mutations.twins`).
 
         The name of one that is not true says which predicate it fails.
 

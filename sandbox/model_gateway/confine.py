@@ -60,7 +60,7 @@ def confine() -> None:
 
 
 def model_filter(machine: str | None = None) -> bytes:
-    """Give the filter of this process for a machine (this one by default) as an array of `struct sock_filter`.
+    """Return the filter of this process for a machine (this one by default) as an array of `struct sock_filter`.
 
     Raises:
         Unavailable: there are no numbers for that architecture.

@@ -72,7 +72,7 @@ class ModelCallLog:
             self._take(entry)
 
     def calls(self) -> tuple[ModelCall, ...]:
-        """Give the calls in the order in which they began; one that never ended is `cut`."""
+        """Return the calls in the order in which they began; one that never ended is `cut`."""
         return tuple(self._calls[number] for number in sorted(self._calls))
 
     def _take(self, entry: Mapping[str, Any]) -> None:

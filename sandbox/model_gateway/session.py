@@ -262,7 +262,7 @@ class UpstreamSession:
 
 
 def _reported_error(failed: UpstreamFailed) -> tuple[int, str]:
-    """Give the status and sentence that an agent hears; an upstream's own words may tell of other runs."""
+    """Return the status and sentence that an agent hears; an upstream's own words may tell of other runs."""
     if failed.status in SAID_NO:
         return failed.status, f"the upstream refused this request with status {failed.status}"
     return 502, "the upstream did not answer this request"

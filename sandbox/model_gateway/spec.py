@@ -49,7 +49,7 @@ class UpstreamSpec:
         require_address(self.url)
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as plain JSON values."""
+        """Return it as plain JSON values."""
         return {field.name: getattr(self, field.name) for field in fields(self)} | {"models": list(self.models)}
 
     @classmethod
@@ -85,7 +85,7 @@ def _is_here(host: str) -> bool:
 
 
 def require_key(key: str) -> str:
-    """Give a key without the line end that files have.
+    """Return a key without the line end that files have.
 
     Raises:
         Malformed: it can be no key; the message does not quote it.

@@ -43,7 +43,7 @@ class UpstreamCall:
                 self.pieces.append([kind, text])
 
     def cost(self) -> tuple[int, int, bool]:
-        """Give the tokens that were read and written, and whether either is an estimate."""
+        """Return the tokens that were read and written, and whether either is an estimate."""
         if self.outcome != "ok" and self.usage == Usage() and not self.pieces:
             return (0, 0, False) if self.outcome != "cut" else (self.reserved.read, 0, True)
         read = self.reserved.read if self.usage.read is None else self.usage.read

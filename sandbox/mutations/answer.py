@@ -31,5 +31,5 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def mistakes(answer: str) -> Sequence[tuple[str, str]]:
-    """Give wrong answers: an empty one, or the right one with a number off by one."""
+    """Return wrong answers: an empty one, or the right one with a number off by one."""
     return [("says-nothing", ""), *((name, text) for name, text in wrong(answer) if name == "off-by-one")]

@@ -65,7 +65,7 @@ class Mutant:
 def mutants(
     predicate: Predicate, before: Mapping[str, FileTree], after: Mapping[str, FileTree], final_answer: str | None
 ) -> list[Mutant]:
-    """Give all mutants of a final state.
+    """Return all mutants of a final state.
 
     Args:
         predicate: the task's.
@@ -93,7 +93,7 @@ def _conjuncts(predicate: Predicate) -> Iterator[Predicate]:
 
 
 def _ways(predicate: Predicate) -> Iterator[Change | str | None]:
-    """Give what must be done so that a predicate is false; None where nobody knows."""
+    """Yield what must be done so that a predicate is false; None where nobody knows."""
     match predicate:
         case Probe(name, arguments):
             yield _way(name, arguments)

@@ -38,7 +38,7 @@ MUTATORS: Mapping[str, Mutator] = {
 
 
 def mutate(server: str, tree: FileTree, change: Mapping[str, Any]) -> FileTree:
-    """Give a copy of a server's state after one change.
+    """Return a copy of a server's state after one change.
 
     Raises:
         Malformed: the change is none of its server's `mutations`, or does not fit this state.

@@ -20,7 +20,7 @@ from vault.canonical import canonical
 
 
 def transcript_bytes(outcome: TaskRun) -> bytes | None:
-    """Give the bytes that a result commits to; None where no attempt at the task left a transcript."""
+    """Return the bytes that a result commits to; None where no attempt at the task left a transcript."""
     attempts = (*outcome.earlier, outcome)
     played = next((attempt for attempt in reversed(attempts) if attempt.served), None)
     if played is None:

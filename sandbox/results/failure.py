@@ -93,7 +93,7 @@ class Ruling:
 
     @property
     def failure(self) -> Failure | None:
-        """Give what is left of it when nothing more is checked."""
+        """Return what is left of it when nothing more is checked."""
         return "unclear" if self.blame == "check" else self.blame
 
 

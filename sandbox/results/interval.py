@@ -45,7 +45,7 @@ NOTHING = Figure(None, 0, None, None)
 
 
 def proportion(clusters: Sequence[tuple[int, int]]) -> Figure:
-    """Give the share of hits among trials, from one (hits, trials) a cluster, with Wilson's interval.
+    """Return the share of hits among trials, from one (hits, trials) a cluster, with Wilson's interval.
 
     The effective sample size is n / design effect, made smaller for few clusters by the ratio of the quantiles of
     Student's t with n - 1 and with k - 1 degrees of freedom, and it is at least 1: one independent observation.
@@ -73,7 +73,7 @@ def share(hits: int | Fraction, sizes: Sequence[int]) -> Figure:
 
 
 def mean(clusters: Sequence[Sequence[float]]) -> Figure:
-    """Give the mean of values between 0 and 1, with a t interval whose variance is between clusters.
+    """Return the mean of values between 0 and 1, with a t interval whose variance is between clusters.
 
     From one cluster alone no variance can be told: its interval is all of 0 to 1.
     """
@@ -89,7 +89,7 @@ def mean(clusters: Sequence[Sequence[float]]) -> Figure:
 
 
 def quantile(clusters: Sequence[Sequence[float]], q: float) -> Figure:
-    """Give a quantile of all values, with an interval of order statistics of the clusters' means.
+    """Return a quantile of all values, with an interval of order statistics of the clusters' means.
 
     The value is interpolated between the two nearest ones (R. J. Hyndman and Y. Fan, *Amer. Statist.* 50, 1996,
     361-365, definition 7). The interval lies between the means whose ranks are k q -/+ z (k q (1 - q))^.5 of k clusters
@@ -116,7 +116,7 @@ def quantile(clusters: Sequence[Sequence[float]], q: float) -> Figure:
 
 
 def wilson(share: float, n: float) -> tuple[float, float]:
-    """Give Wilson's interval for a share among n observations (n need not be whole)."""
+    """Return Wilson's interval for a share among n observations (n need not be whole)."""
     centre = share + Z * Z / (2 * n)
     half = Z * math.sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
     scale = 1 + Z * Z / n
@@ -125,7 +125,7 @@ def wilson(share: float, n: float) -> tuple[float, float]:
 
 @lru_cache(maxsize=1024)
 def student(degrees: int) -> float:
-    """Give the two-sided 95 % quantile of Student's t, by bisection of its closed form for whole degrees of freedom."""
+    """Return the two-sided 95 % quantile of Student's t, by bisection of its closed form for whole degrees."""
     low, high = Z, 13.0  # the quantile for one degree is 12.7
     while high - low > 1e-12:  # noqa: PLR2004
         middle = (low + high) / 2
@@ -134,7 +134,7 @@ def student(degrees: int) -> float:
 
 
 def _within(t: float, degrees: int) -> float:
-    """Give the probability that |T| is at most t (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
+    """Return the probability that |T| is at most t (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
     angle = math.atan(t / math.sqrt(degrees))
     sine, cosine = math.sin(angle), math.cos(angle)
     odd = degrees % 2
@@ -146,7 +146,7 @@ def _within(t: float, degrees: int) -> float:
 
 
 def _effective_size(pairs: Sequence[tuple[int, int]], n: int) -> float:
-    """Give the number of independent observations that the clusters are worth.
+    """Return the number of independent observations that the clusters are worth.
 
     Where all tasks pass, or none, the data say nothing about how alike the tasks of a skeleton are, and a design effect
     taken from them alone would jump. So it is taken with two made-up skeletons of the average size, one all passed and

@@ -106,7 +106,7 @@ class TaskRun:
         return len(self.transcript.calls)
 
     def as_json(self) -> dict[str, Any]:
-        """Give the run as plain JSON values."""
+        """Return the run as plain JSON values."""
         return {name: getattr(self, name) for name in _PLAIN} | {
             "passed": self.passed,
             "verdict": self.verdict.value,
@@ -134,7 +134,7 @@ class TaskRun:
 
 
 def unplayed(task: Task, failure: Failure, code: str) -> TaskRun:
-    """Give the result of a task whose attempts all failed to complete: unknown where that is ours, else a fail."""
+    """Return the result of a task whose attempts all failed to complete: unknown where that is ours, else a fail."""
     verdict = Verdict.UNKNOWN if failure == "ours" else Verdict.FALSE
     return TaskRun(
         task_id=task.id,

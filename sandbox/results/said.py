@@ -24,7 +24,7 @@ class SaidChoices:
     replied: tuple[int, ...] = field(default=(), repr=False)
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as plain JSON values."""
+        """Return it as plain JSON values."""
         return {
             "parameter": self.parameter,
             "choices": self.choices,

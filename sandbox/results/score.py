@@ -62,7 +62,7 @@ class Result:
 
     @classmethod
     def of(cls, outcome: TaskRun, *, run: int, cohort: str, server: str, skeleton: str) -> Self:
-        """Give what counts of a task's run."""
+        """Return what counts of a task's run."""
         return cls(
             run=run,
             task=outcome.task_id,
@@ -95,7 +95,7 @@ class Result:
 
     @property
     def ratio(self) -> Fraction:
-        """Give calls / max_steps."""
+        """Return calls / max_steps."""
         return Fraction(self.calls, self.max_steps)
 
     @property
@@ -104,7 +104,7 @@ class Result:
         return self.category == "recovery" and self.errors_seen > 0
 
     def document(self, transcript: str | None) -> dict[str, Any]:
-        """Give the result as the ledger commits to it.
+        """Return the result as the ledger commits to it.
 
         Args:
             transcript: the commitment to its transcript, in hex; None if the run left none.
@@ -129,7 +129,7 @@ class Score:
     spec: str = SPEC_VERSION
 
     def as_json(self) -> dict[str, Any]:
-        """Give the score as plain JSON values."""
+        """Return the score as plain JSON values."""
         return asdict(self)
 
 
@@ -155,7 +155,7 @@ def score(results: Iterable[Result]) -> Score:
 
 
 def rank(scores: Sequence[Score]) -> list[int | None]:
-    """Give each score's rank: 1 + the number of ranked ones with a lower bound above its upper one; None: unranked."""
+    """Return each score's rank: 1 + the number of ranked ones with a lower bound above its upper; None: unranked."""
     lows = [entry.success_rate.low for entry in scores if entry.ranked]
     return [
         1 + sum(low > entry.success_rate.high for low in lows if low is not None)

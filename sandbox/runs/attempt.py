@@ -205,7 +205,7 @@ def _play(job: Job, scene: RunEnvironment, place: boxes.Place, seen: _Seen) -> N
 
 
 def _wait(job: Job, agent: boxes.RunningAgent, scene: RunEnvironment) -> tuple[boxes.ExitFacts, bool]:
-    """Give the agent's facts, and whether its time ran out."""
+    """Return the agent's facts, and whether its time ran out."""
     clock, started = job.terms.clock, job.terms.clock()
     deadline, look = started + job.terms.agent.wall, started + LOOK
     while True:

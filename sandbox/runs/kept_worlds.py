@@ -91,7 +91,7 @@ class _KeptWorld:
         return self._world.exits
 
     def channel(self) -> socket.socket:
-        """Give the gateway's end of the channel."""
+        """Return the gateway's end of the channel."""
         return self._world.channel()
 
     def freeze(self, timeout: float, *, keep: bool = True) -> FrozenState:

@@ -61,7 +61,7 @@ class HasFinalState(Protocol):
 
     @property
     def state(self) -> Any:
-        """Give the final state."""
+        """Return the final state."""
         ...
 
 
@@ -132,7 +132,7 @@ class BoxProver:
             )
 
     def descriptions(self, tools: Sequence[str]) -> Mapping[str, str]:
-        """Give each tool's description as its pinned server has it.
+        """Return each tool's description as its pinned server has it.
 
         Raises:
             NotFound: no pinned server has a tool of that name.
@@ -237,7 +237,7 @@ class BoxProver:
     def end_state(
         self, document: Mapping[str, Any], proved: HasFinalState, mutant: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Give a proved state, as it is or after a mutant's change, as a document that anybody can judge again.
+        """Return a proved state, as it is or after a mutant's change, as a document that anybody can judge again.
 
         Raises:
             Malformed: it is too large for a release, or holds what JSON cannot.

@@ -26,7 +26,7 @@ WORLD = Path(sys.prefix) / "world"
 
 
 def installed_version(package: str, world: Path = WORLD) -> str:
-    """Give the version of an installed server; one of our own is named by what it is made of.
+    """Return the version of an installed server; one of our own is named by what it is made of.
 
     Raises:
         Unavailable: it is not installed.
@@ -45,7 +45,7 @@ def installed_version(package: str, world: Path = WORLD) -> str:
 
 
 def record(server: Server, box: Box) -> str:
-    """Give one server's recorded tools as the text of its file.
+    """Return one server's recorded tools as the text of its file.
 
     Raises:
         Refused: another version is installed than its manifest says.

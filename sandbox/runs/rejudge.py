@@ -50,7 +50,7 @@ class JudgeAgain:
     def verdict(
         self, box: str, task: Task, left: UnjudgedResult, claims: Sequence[ClaimExchange] = ()
     ) -> Verdict | None:
-        """Give the verdict of a task's predicate on what was left; None where the state cannot be read.
+        """Return the verdict of a task's predicate on what was left; None where the state cannot be read.
 
         Args:
             box: the name of the box that it was left in.

@@ -82,7 +82,7 @@ def run_set(
 
 
 def ahead(workers: int) -> int:
-    """Give how many tasks beyond those that are played are made ready, or taken down; each holds a world's memory."""
+    """Return how many tasks beyond those that are played are made ready, or taken down; each holds a world's memory."""
     return (workers + 1) // 2
 
 

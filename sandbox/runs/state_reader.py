@@ -61,7 +61,7 @@ def read_by(task: Task) -> list[Server]:
 def snapshot(
     box: Box, server: Server, folder: Seed, judging: StateJudge, *, limits: ResourceLimits, seconds: float = SECONDS
 ) -> bytes:
-    """Give the document that stands for what is in one server's folder.
+    """Return the document that stands for what is in one server's folder.
 
     Args:
         folder: a data folder that holds that folder and no other.
@@ -98,7 +98,7 @@ def _read(box: Box, server: Server, folder: Seed, limits: ResourceLimits, second
 
 
 def _heard(channel: socket.socket, seconds: float) -> bytes:
-    """Give what the first server wrote until its end.
+    """Return what the first server wrote until its end.
 
     Raises:
         Malformed: it did not end in time or said too much, or the world went away.

@@ -30,5 +30,5 @@ class Meter:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Give the phases so far, in the order in which they were first entered."""
+        """Return the phases so far, in the order in which they were first entered."""
         return dict(self._seconds)

@@ -228,7 +228,7 @@ class Runs:
             return self._move(self.get(number, own), "abort", own, code=reason, ended_at=self._now())
 
     def get(self, number: int, session: Session | None = None) -> RunRecord:
-        """Give a run.
+        """Return a run.
 
         Raises:
             NotFound: there is none.
@@ -333,7 +333,7 @@ def _row_of(session: Session, number: int) -> RunRow:
 
 
 def _held(session: Session, number: int, attempt: int) -> RunRow:
-    """Give the row of a run that runs under this very attempt."""
+    """Return the row of a run that runs under this very attempt."""
     row = _row_of(session, number)
     if row.state != RunState.RUNNING.value:
         raise NotAllowed(f"run {number} is {row.state}: nothing more is written to it")

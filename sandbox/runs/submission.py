@@ -130,7 +130,7 @@ def endpoint(target: Target, *, submitter: str, name: str | None = None) -> Subm
 
 
 def endpoint_name(target: Target) -> str:
-    """Give a hosted endpoint's name on the leaderboard: its host."""
+    """Return a hosted endpoint's name on the leaderboard: its host."""
     return _slug(target.host)
 
 
@@ -229,7 +229,7 @@ def _absorb(state: hashlib._Hash, part: bytes) -> None:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Give each file's relative name and bytes; of a link, where it points (it leads nowhere inside the box)."""
+    """Yield each file's relative name and bytes; of a link, where it points (it leads nowhere inside the box)."""
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
     count = total = 0
     for name in names:

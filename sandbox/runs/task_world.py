@@ -21,7 +21,7 @@ from verifiers.tree import DIRECTORY, FileTree, Node
 
 
 def servers_of(document: Mapping[str, Any]) -> tuple[Server, ...]:
-    """Give the servers of which the task lists a tool, sorted by name.
+    """Return the servers of which the task lists a tool, sorted by name.
 
     Raises:
         Malformed: a listed tool is not one of the pinned servers', or two servers need one backend.
@@ -60,7 +60,7 @@ def seed(document: Mapping[str, Any]) -> FileTree:
 
 
 def untouched(document: Mapping[str, Any]) -> FrozenState:
-    """Give a task's seed as a state that nobody has touched.
+    """Return a task's seed as a state that nobody has touched.
 
     Raises:
         Malformed: as for `seed`.
@@ -79,7 +79,7 @@ def render_goal(task: Task) -> str:
 
 
 def question_of(task: Task) -> Question:
-    """Give what is asked of a task's final state."""
+    """Return what is asked of a task's final state."""
     servers = servers_of(task.document)
     roots = {server.name: server.root for server in servers}
     files = {server.name: (server.file, KINDS[server.kind].file or "") for server in servers if server.file}

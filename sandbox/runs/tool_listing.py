@@ -53,14 +53,14 @@ def listed(box: Box, server: Server, *, limits: ResourceLimits | None = None) ->
 
 
 def said_last(stderr: str) -> str:
-    """Give the line of an error on standard error, or its last line; frames of the stack around it are left out."""
+    """Return the line of an error on standard error, or its last line; frames of the stack around it are left out."""
     lines = [line.strip() for line in printable(stderr.encode()).splitlines() if line.strip()]
     errors = [line for line in lines if _ERROR.match(line)]
     return (errors or lines or [""])[-1][:SHOWN]
 
 
 def _exit(world: World, *, patient: bool) -> Exit | None:
-    """Give how the server ended, if it did; the word of it may come a little after the end of its output."""
+    """Return how the server ended, if it did; the word of it may come a little after the end of its output."""
     deadline = time.monotonic() + EXIT_SECONDS
     while patient and not world.exits and time.monotonic() < deadline:
         time.sleep(0.02)

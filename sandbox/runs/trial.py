@@ -83,7 +83,7 @@ class Trial:
         return [number for number, call in enumerate(self.calls, 1) if call["error"] and not call["injected"]]
 
     def as_json(self) -> dict[str, Any]:
-        """Give all of it as plain JSON values; what a run has too stands where `TaskRun.as_json` has it."""
+        """Return all of it as plain JSON values; what a run has too stands where `TaskRun.as_json` has it."""
         return {
             "task_id": self.task.id,
             "category": self.task.category,

@@ -26,7 +26,7 @@ _COMMON = "sandbox/kinds/common/backend"  # what backends of this repository imp
 
 
 def server_digest(name: str) -> str:
-    """Give the SHA-256 (hex) of the canonical JSON of a server's definition.
+    """Return the SHA-256 (hex) of the canonical JSON of a server's definition.
 
     Raises:
         NotFound: there is no server of this name.
@@ -35,7 +35,7 @@ def server_digest(name: str) -> str:
 
 
 def definition(server: Server, checkout: Path = ROOT) -> dict[str, Any]:
-    """Give a server's definition, with the files of a checkout of this repository."""
+    """Return a server's definition, with the files of a checkout of this repository."""
     backend = server.backend
     started = {"command": list(backend.command), "environment": dict(backend.environment)} if backend else None
     files = {path.relative_to(checkout).as_posix(): path for path in _files(server, checkout)}
@@ -56,7 +56,7 @@ def definition(server: Server, checkout: Path = ROOT) -> dict[str, Any]:
 
 
 def _files(server: Server, checkout: Path) -> Iterator[Path]:
-    """Give the locks and programs that the words of a server's commands lead to."""
+    """Yield the locks and programs that the words of a server's commands lead to."""
     folders = checkout / "sandbox" / "servers"
     words = "\n".join([*server.command, *(server.backend.command if server.backend else ())])
     for place in sorted(folders.iterdir()):

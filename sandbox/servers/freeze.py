@@ -40,7 +40,7 @@ SCHEMA: Mapping[str, Any] = {
 
 
 def frozen(words: Sequence[str], document: Mapping[str, Any], what: str) -> list[str]:
-    """Give the command that starts a server through the program that freezes it.
+    """Return the command that starts a server through the program that freezes it.
 
     Args:
         words: the words of the manifest's command, with places in them.
@@ -68,7 +68,7 @@ def frozen(words: Sequence[str], document: Mapping[str, Any], what: str) -> list
 
 
 def variables(freeze: Mapping[str, Any]) -> dict[str, str]:
-    """Give the environment variable that tells the program what to freeze."""
+    """Return the environment variable that tells the program what to freeze."""
     return {VARIABLE: json.dumps(freeze, sort_keys=True)}
 
 

@@ -212,7 +212,7 @@ def fits_the_wire(server: str, tool: str) -> bool:
 
 
 def _programs(name: str, added: str | None) -> dict[str, str]:
-    """Give what the names of programs in braces stand for."""
+    """Return what the names of programs in braces stand for."""
     shipped = (f"{PROGRAMS}/python/{name}", f"{PROGRAMS}/npm")
     python, modules = (f"{added}/{PYTHON}", f"{added}/{NPM}") if added else shipped
     return {

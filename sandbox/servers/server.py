@@ -73,5 +73,5 @@ class Server:
 
 
 def added_at(name: str) -> str:
-    """Give where a world sees the folder of an added server."""
+    """Return where a world sees the folder of an added server."""
     return f"{ADDED}/{name}"

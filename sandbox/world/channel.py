@@ -39,7 +39,7 @@ class Stream(Protocol):
     """Duplex byte stream to a world: a socket, or an engine's attachment."""
 
     def fileno(self) -> int:
-        """Give the descriptor to wait on."""
+        """Return the descriptor to wait on."""
         ...
 
     def recv(self, size: int) -> bytes:
@@ -118,7 +118,7 @@ class WorldChannel:
         self._begin({"start": {"token": self._token, "servers": list(servers), "data": data}}, seed)
 
     def renewed(self, seed: Seed) -> WorldChannel:
-        """Give the world's next channel, once it was frozen and kept: other data, the same servers.
+        """Return the world's next channel, once it was frozen and kept: other data, the same servers.
 
         Args:
             seed: what takes the place of all that the data folder holds.
@@ -138,7 +138,7 @@ class WorldChannel:
         self._thread.start()
 
     def gateway_end(self) -> socket.socket:
-        """Give the gateway's end, which is the caller's to close. It carries frames of channels 1 to 63."""
+        """Return the gateway's end, which is the caller's to close. It carries frames of channels 1 to 63."""
         self._handed_over = True
         return self._gateways
 

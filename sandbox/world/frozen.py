@@ -19,7 +19,7 @@ Seed: TypeAlias = FileTree | bytes
 
 
 def tar_of(seed: Seed) -> bytes:
-    """Give a seed as a tar."""
+    """Return a seed as a tar."""
     return seed if isinstance(seed, bytes) else seed.to_tar()
 
 
@@ -52,7 +52,7 @@ class FrozenState:
 
     @property
     def digest(self) -> str:
-        """Give the SHA-256 of all of it, in hexadecimal. It identifies the state, so it is as secret as the task."""
+        """Return the SHA-256 of all of it, in hexadecimal. It identifies the state, so it is as secret as the task."""
         digest = hashlib.sha256()
         for name, part in [("", self.tar), *sorted(self.dumps.items())]:
             digest.update(f"{name}:{len(part)}\n".encode())
@@ -60,5 +60,5 @@ class FrozenState:
         return digest.hexdigest()
 
     def with_dump(self, namespace: str, dump: bytes) -> FrozenState:
-        """Give the same state with what was read back of one namespace."""
+        """Return the same state with what was read back of one namespace."""
         return replace(self, dumps=MappingProxyType({**self.dumps, namespace: dump}))

@@ -203,7 +203,7 @@ def page(new_page: Open) -> Page:
 
 @pytest.fixture
 def walked(site: Served) -> list[tuple[str, str | None]]:
-    """Give every page's address, and whose token opens it."""
+    """Return every page's address, and whose token opens it."""
     return [(address.format(made=site.made), who) for address, who in WALKED]
 
 
@@ -222,7 +222,7 @@ def walk(request: pytest.FixtureRequest, site: Served, new_page: Open) -> Open:
 
 @pytest.fixture(scope="session")
 def barriers() -> Callable[..., list[str]]:
-    """Give the serious and critical violations that axe-core finds in a page, by all of its rules or by those named."""
+    """Return the serious and critical violations that axe-core finds in a page, by all rules or by those named."""
     source = (importlib.resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
 
     def find(page: Page, *rules: str) -> list[str]:

@@ -57,7 +57,7 @@ def released(name: str, folder: Path, edit: Edit = nothing) -> Played:
 
 
 def leaves_of(release: Path) -> list[bytes]:
-    """Give the leaves of a release's log, which has less than 256 of them."""
+    """Return the leaves of a release's log, which has less than 256 of them."""
     (bundle,) = (release / "log" / "tile" / "entries").glob("*/*")
     return unpack_entries(bundle.read_bytes(), int(bundle.name))
 
@@ -73,7 +73,7 @@ class Mutator:
                 self._pool.setdefault(_form_of(word), []).append(word)
 
     def changed(self, document: Any) -> Iterator[Any]:
-        """Give the document with one change, for each change of each of its values."""
+        """Yield the document with one change, for each change of each of its values."""
         for path in _paths(document):
             value = _at(document, path)
             for other in self._others(value):

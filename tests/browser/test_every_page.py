@@ -48,5 +48,5 @@ def test_the_routes_are_dark_where_the_browser_is(new_page):
 
 
 def _lightness(colour: str) -> float:
-    """Give the mean of a computed colour's parts, of 255."""
+    """Return the mean of a computed colour's parts, of 255."""
     return sum(map(float, re.findall(r"[\d.]+", colour)[:3])) / 3

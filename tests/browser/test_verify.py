@@ -51,7 +51,7 @@ def key(releases) -> str:
 
 @pytest.fixture
 def check_in_page(new_tab, tmp_path, key):
-    """Give a function that opens the page from a file and checks a release in it."""
+    """Return a function that opens the page from a file and checks a release in it."""
     (tmp_path / "verify.html").write_bytes(browser.page())
     page = new_tab()
     page_url = (tmp_path / "verify.html").as_uri()
@@ -273,7 +273,7 @@ def in_base64(data):
 
 
 def edits(release: Path, seed: int, each: int) -> Iterator[tuple[str, Edit]]:
-    """Give edits of single values in the lines of a release, and of a line as a whole: so many of each file's."""
+    """Yield edits of single values in the lines of a release, and of a line as a whole: so many of each file's."""
     files = {path.name: path.read_bytes() for path in release.iterdir() if path.is_file()}
     draw, mutator = random.Random(seed), Mutator(files.values(), seed)
 
@@ -367,7 +367,7 @@ async ([origin, leaves, changes]) => {
 
 
 def replayed(leaves: list[bytes]) -> list[Any] | None:
-    """Give the first fault of a log: its leaf, the rule and the evidence."""
+    """Return the first fault of a log: its leaf, the rule and the evidence."""
     state = LogState(ORIGIN)
     try:
         for leaf in leaves:

@@ -288,7 +288,7 @@ def test_a_world_that_ran_out_of_memory_is_a_fact(box):
 
 @pytest.fixture
 def asked():
-    """Give the paths that were requested so far."""
+    """Return the paths that were requested so far."""
     return []
 
 

@@ -29,7 +29,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def lines_of(data: bytes) -> list[str]:
-    """Give a text's lines, long ones taken apart at their commas, so that a difference is seen where it is."""
+    """Return a text's lines, long ones taken apart at their commas, so that a difference is seen where it is."""
     lines = data.decode(errors="backslashreplace").splitlines()
     return [part for line in lines for part in ([line] if len(line) < WIDTH else line.replace(",", ",\n").splitlines())]
 

@@ -24,7 +24,7 @@ NEVER = threading.Event()
 
 @pytest.fixture(scope="module")
 def static(tmp_path_factory):
-    """Give the relay of the image; it is static, so it also runs outside."""
+    """Return the relay of the image; it is static, so it also runs outside."""
     program = tmp_path_factory.mktemp("relay") / "relay"
     program.write_bytes(DockerBox().file_of(ImageReference.parse(RELAY_IMAGE), "/relay"))
     program.chmod(0o755)

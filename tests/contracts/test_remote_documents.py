@@ -504,7 +504,7 @@ RAW_ANSWERS = (
 
 @pytest.fixture
 def raw_server():
-    """Give the port of a server that answers each request with the bytes in a list, and hangs up."""
+    """Yield the port of a server that answers each request with the bytes in a list, and hangs up."""
     answer = [b""]
 
     def serve() -> None:

@@ -82,7 +82,7 @@ def each_template(test):
 
 
 def reached(server, name, reach):
-    """Give skeletons with levels: all, or so few that each production and each level is among them."""
+    """Return skeletons with levels: all, or so few that each production and each level is among them."""
     template = GRAMMARS[server].templates[name]
     every = list(of_template(server, template))
     if reach == "all":

@@ -37,7 +37,7 @@ HEAD = 3  # bytes of a needle that are looked for first
 
 
 def forms(raw: bytes) -> Iterator[tuple[str, bytes]]:
-    """Give the encodings in which a secret could lie on a disk."""
+    """Yield the encodings in which a secret could lie on a disk."""
     yield "plain", raw
     yield "backwards", raw[::-1]
     yield "hex", raw.hex().encode()
@@ -173,7 +173,7 @@ class Files:
         return bool(far) or path.startswith(tuple(self._near))
 
     def _changed(self, path: str, content: bytes) -> bytes:
-        """Give the pages of a file that changed since the last search, and their neighbours."""
+        """Return the pages of a file that changed since the last search, and their neighbours."""
         last, self._last[path] = self._last.get(path, b""), content
         pages = [slice(start, start + PAGE) for start in range(0, len(content), PAGE)]
         new = {number for number, page in enumerate(pages) if content[page] != last[page]}
@@ -238,7 +238,7 @@ class Processes:
         self._seen_programs = programs
 
     def _depth(self, number: int, parents: Mapping[int, int]) -> int:
-        """Give how many generations below the calling process a process is; 0 if it is no descendant."""
+        """Return how many generations below the calling process a process is; 0 if it is no descendant."""
         for depth in range(64):
             if number == self._own:
                 return depth
@@ -251,7 +251,7 @@ def _numbers() -> list[int]:
 
 
 def _status(number: int) -> list[bytes]:
-    """Give the fields of `/proc/N/stat` (proc(5)) after the name, or nothing where the process has ended."""
+    """Return the fields of `/proc/N/stat` (proc(5)) after the name, or nothing where the process has ended."""
     try:
         with open(f"/proc/{number}/stat", "rb", buffering=0) as status:  # noqa: PTH123 - for each process of each look
             return status.read().rpartition(b")")[2].split()
@@ -260,13 +260,13 @@ def _status(number: int) -> list[bytes]:
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Give all files and folders below a folder, while others may come and go there."""
+    """Yield all files and folders below a folder, while others may come and go there."""
     for parent, folders, names in os.walk(folder):
         yield from (Path(parent) / name for name in (*folders, *names))
 
 
 def content_of(path: Path) -> bytes:
-    """Give the content of a plain file, or nothing."""
+    """Return the content of a plain file, or nothing."""
     try:
         return path.read_bytes() if path.is_file() and not path.is_symlink() else b""
     except OSError:

@@ -22,7 +22,7 @@ WHOLE = ",".join(map(str, DEMO.per_cohort))
 
 
 def spec(strata: str) -> SetSpec:
-    """Give a set with one task of each named stratum in each of two cohorts, and one in the dev set."""
+    """Return a set with one task of each named stratum in each of two cohorts, and one in the dev set."""
     mix = {Stratum(*name.split("/")): 1 for name in strata.split(",")}
     return SetSpec("demo", mix, mix, cohorts=2) if strata != WHOLE else DEMO
 
@@ -42,7 +42,7 @@ def small_set(strata: str) -> Iterator[SetSpec]:
 
 
 def command(strata: str) -> list[str]:
-    """Give the command line of a process up to the verb; for the whole set it is the installed program."""
+    """Return the command line of a process up to the verb; for the whole set it is the installed program."""
     return [str(Path(sys.prefix) / "bin" / "quarterturn")] if strata == WHOLE else [sys.executable, __file__, strata]
 
 

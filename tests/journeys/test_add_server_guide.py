@@ -34,7 +34,7 @@ def test_the_guide_to_adding_a_server_works_line_by_line(
 
 
 def _knowing(workspace: Path) -> Path:
-    """Give the folder of an agent that was told the private tasks' goals and solutions."""
+    """Return the folder of an agent that was told the private tasks' goals and solutions."""
     folder = workspace / "knower"
     folder.mkdir()
     shutil.copyfile(KNOWING, folder / KNOWING.name)

@@ -40,7 +40,7 @@ pytestmark = [pytest.mark.box, pytest.mark.slow]
 
 
 def commands(page: Path) -> list[str]:
-    """Give the commands in a page's fenced blocks, in order."""
+    """Return the commands in a page's fenced blocks, in order."""
     return [line for line in _fenced(page.read_text(encoding="utf-8")) if COMMAND.match(line)]
 
 
@@ -55,7 +55,7 @@ def _fenced(text: str) -> Iterator[str]:
 
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a folder that looks like a checkout after `./run setup`, with the demo's set of a few tasks."""
+    """Return a folder that looks like a checkout after `./run setup`, with the demo's set of a few tasks."""
     for name in ("examples", "docs"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
@@ -88,7 +88,7 @@ def approved(line: str) -> str:
 
 
 def words_of(line: str) -> list[str]:
-    """Give a command's arguments, whichever way its program is found."""
+    """Return a command's arguments, whichever way its program is found."""
     return shlex.split(line.removeprefix(".venv/bin/"))
 
 

@@ -48,7 +48,7 @@ raise SystemExit("GOAL" in task["goal"])
 
 @pytest.fixture
 def short_folder() -> Iterator[Path]:
-    """Give a folder for temporary files whose path leaves room for a socket's name (about 100 bytes)."""
+    """Yield a folder for temporary files whose path leaves room for a socket's name (about 100 bytes)."""
     with tempfile.TemporaryDirectory() as folder:
         yield Path(folder)
 
@@ -182,7 +182,7 @@ class Month:
                     house.reviews.decide(task.id, "grace", None)
 
     def keys(self) -> dict[str, bytes]:
-        """Give every key of the home, unwrapped."""
+        """Return every key of the home, unwrapped."""
         with self.house() as house:
             ring = {f"key {number} of the ring": key for number, key in enumerate(keys_in(house.ring))}
             assert ring
@@ -194,7 +194,7 @@ class Month:
         return ring | {name: key.private_bytes_raw() for name, key in signers.items()} | vault
 
     def published(self) -> set[str]:
-        """Give the numbers of the tasks that were published."""
+        """Return the numbers of the tasks that were published."""
         with self.house() as house:
             ids = [record.id for record in house.vault.records(TaskState.PUBLISHED)]
             goals = [house.vault.open(task_id, who="tester", why="hygiene").task.goal for task_id in ids]
@@ -210,7 +210,7 @@ class Month:
 
 
 def keys_in(thing: object) -> Iterator[bytes]:
-    """Give the 32-byte values that are found in an object, at any depth."""
+    """Yield the 32-byte values that are found in an object, at any depth."""
     if isinstance(thing, bytes) and len(thing) == 32:
         yield thing
     elif isinstance(thing, dict | list | tuple):
@@ -292,11 +292,11 @@ def test_a_month_leaves_no_word_and_no_key_outside_of_memory(
 
 
 def may_be_read(hit: Hit, homes: Path, public: set[str]) -> bool:
-    """Give whether a hit is a published task's word in the public folder of the home or of its copy."""
+    """Return whether a hit is a published task's word in the public folder of the home or of its copy."""
     inside = re.match(rf"{re.escape(str(homes))}/(home|\.?copy[.0-9a-f]*)/public/", hit.place)
     return inside is not None and hit.word.rpartition("-")[2] in public
 
 
 def in_memory(hit: Hit) -> bool:
-    """Give whether a hit lay in a folder of ours on a tmpfs."""
+    """Return whether a hit lay in a folder of ours on a tmpfs."""
     return re.match(r"/dev/shm/quarterturn-[a-z]+-", hit.place) is not None

@@ -22,7 +22,7 @@ Abort.
 
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a folder that is the whole path of a bare Debian, with a stub of its apt."""
+    """Return a folder that is the whole path of a bare Debian, with a stub of its apt."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))

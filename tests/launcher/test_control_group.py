@@ -30,7 +30,7 @@ def test_the_group_is_that_whose_processor_time_is_counted(membership: str, unif
 
 @pytest.fixture
 def unified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the group of a unified hierarchy, as far as plain files can stand for it."""
+    """Return the group of a unified hierarchy, as far as plain files can stand for it."""
     monkeypatch.setattr(control_group, "MOUNTED", tmp_path)
     monkeypatch.setattr(control_group, "MEMBERSHIP", tmp_path / "self")
     (tmp_path / "self").write_text("0::/ours\n")

@@ -66,7 +66,7 @@ def bare_checkout(tmp_path: Path, wheelhouse: Any) -> Path:
 
 @pytest.fixture
 def checkout(bare_checkout: Path) -> Path:
-    """Give a checkout our own pip and uv, which take Python some seconds to install."""
+    """Return a checkout our own pip and uv, which take Python some seconds to install."""
     venv.create(bare_checkout / ".venv")
     installer = installer_of(bare_checkout)
     (packages,) = installer.venv.glob("lib/python*/site-packages")

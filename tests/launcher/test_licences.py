@@ -94,7 +94,7 @@ SEE_FILE = "SEE LICENSE IN LICENSE"
 
 
 def folder_of(lock: str) -> Path:
-    """Give the folder into which the packages of a lock are installed."""
+    """Return the folder into which the packages of a lock are installed."""
     python = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
     venv = Path(sys.prefix)
     place = Path(lock).parent
@@ -110,7 +110,7 @@ def folder_of(lock: str) -> Path:
 
 
 def stated(package: Distribution) -> str:
-    """Give the licence that a distribution's metadata states, as an SPDX expression; empty if it states none."""
+    """Return the licence that a distribution's metadata states, as an SPDX expression; empty if it states none."""
     about = package.metadata
     if expression := about.get("License-Expression"):
         return str(expression)
@@ -137,7 +137,7 @@ def refusal(name: str, licence: str, lock: str) -> str | None:
 
 
 def locked(lock: str) -> Iterator[str]:
-    """Give the names that a lock pins for this machine."""
+    """Yield the names that a lock pins for this machine."""
     for name, pin in pins(lock).items():
         _, _, marker = pin.partition(" ; ")
         if not marker or Marker(marker).evaluate():
@@ -145,7 +145,7 @@ def locked(lock: str) -> Iterator[str]:
 
 
 def licences(lock: str) -> dict[str, str]:
-    """Give the licence that each package pinned for this machine states where it is installed."""
+    """Return the licence that each package pinned for this machine states where it is installed."""
     there = {canonicalize_name(package.name): package for package in distributions(path=[str(folder_of(lock))])}
     names = list(locked(lock))
     missing = [name for name in names if name not in there]

@@ -27,7 +27,7 @@ def put(folder: Path, name: str, script: str) -> None:
 
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a folder that is the whole path: the programs that a test puts there, and the shell's few."""
+    """Return a folder that is the whole path: the programs that a test puts there, and the shell's few."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))

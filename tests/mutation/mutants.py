@@ -36,13 +36,13 @@ class Mutant:
         return rest.partition("/")[0] if top == "extras" else top
 
     def applied(self, text: str) -> str:
-        """Give a file's text with the mutant in it."""
+        """Return a file's text with the mutant in it."""
         if text.count(self.old) != 1:
             raise SystemExit(f"{self.id}: its old text stands {text.count(self.old)} times in {self.file}, not once")
         return text.replace(self.old, self.new)
 
     def arguments(self, stage: str) -> list[str]:
-        """Give what pytest is asked to run at a stage."""
+        """Return what pytest is asked to run at a stage."""
         package = (f"extras/{self.package}/tests" if self.file.startswith("extras/") else f"tests/{self.package}",)
         paths = {"named": self.tests, "given": self.tests, "suite": ("tests", "extras")}.get(stage, package)
         return [*paths, *SELECTED[stage]]

@@ -15,7 +15,7 @@ MOST_MODULES = 15
 
 
 def report(root: Path) -> list[str]:
-    """Give the report as lines, empty where there is nothing to say."""
+    """Return the report as lines, empty where there is nothing to say."""
     places = [*(root / room for room in ROOMS), *sorted(root.glob("extras/*/quarterturn_*"))]
     modules = [path for place in places for path in sorted(place.rglob("*.py")) if path.stem != "__init__"]
     return [*_large(root, modules), *_repeated(root, modules)]

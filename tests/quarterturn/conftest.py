@@ -59,7 +59,7 @@ class Said:
 
     @property
     def sentence(self) -> str:
-        """Give the last line on standard error; the lines before it are progress."""
+        """Return the last line on standard error; the lines before it are progress."""
         lines = self.err.strip().splitlines()
         return lines[-1] if lines else ""
 
@@ -95,7 +95,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def opened() -> Iterator[Callable[..., Application]]:
-    """Give a function that opens homes, as other processes would; they are closed at the end."""
+    """Yield a function that opens homes, as other processes would; they are closed at the end."""
     with ExitStack() as stack:
         yield lambda home, *more, **named: stack.enter_context(closing(Application(home, None, *more, **named)))
 
@@ -109,7 +109,7 @@ def with_submitters(house: Application, *names: str) -> Application:
 
 @pytest.fixture
 def say(capfd: pytest.CaptureFixture[str]) -> Say:
-    """Give a function that runs a command and gives its result."""
+    """Return a function that runs a command and gives its result."""
 
     def command(*words: object) -> Said:
         capfd.readouterr()
@@ -121,7 +121,7 @@ def say(capfd: pytest.CaptureFixture[str]) -> Say:
 
 
 def listed(folder: Path) -> dict[str, str]:
-    """Give every file and folder below, with a digest of its bytes: equal before and after if nothing was written."""
+    """Return every file and folder below, with a digest of its bytes: equal before and after if nothing was written."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
         for path in sorted(folder.rglob("*"))
@@ -259,14 +259,14 @@ def cheap_derivation() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def memory() -> Iterator[Path]:
-    """Give a folder in memory, where fsync costs nothing."""
+    """Yield a folder in memory, where fsync costs nothing."""
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="quarterturn-tests-") as folder:
         yield Path(folder)
 
 
 @pytest.fixture
 def tmp_path(memory: Path) -> Iterator[Path]:
-    """Give the test's own folder, in memory: no test here asks what a disk does on fsync."""
+    """Yield the test's own folder, in memory: no test here asks what a disk does on fsync."""
     with tempfile.TemporaryDirectory(dir=memory) as folder:
         yield Path(folder)
 
@@ -310,7 +310,7 @@ def configure(home: Path, **sections: object) -> None:
 
 @contextmanager
 def copied_rows(server: Server, templates: Path, name: str, to: Path, **how: Any) -> Iterator[Path]:
-    """Give a copy of such a home whose rows are in a database of its own on the server."""
+    """Yield a copy of such a home whose rows are in a database of its own on the server."""
     kind = f"{name}-on-{server.folder.name}"
     if not (templates / kind).exists():
         how["database"] = DatabaseSettings(url=server.make())
@@ -324,7 +324,7 @@ def copied_rows(server: Server, templates: Path, name: str, to: Path, **how: Any
 def copy(
     templates: Path, tmp_path: Path, backend: str, request: pytest.FixtureRequest
 ) -> Iterator[Callable[..., Path]]:
-    """Give a copy of a home of a kind, on the database that the test runs on."""
+    """Yield a copy of a home of a kind, on the database that the test runs on."""
     with ExitStack() as stack:
 
         def give(name: str, **how: Any) -> Path:
@@ -361,13 +361,13 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def small(few: None, copy: Callable[..., Path]) -> Path:
-    """Give a home with a live set of eight tasks, for boxes in which nothing can be played."""
+    """Return a home with a live set of eight tasks, for boxes in which nothing can be played."""
     return copy("small", tasks=5, live=True)
 
 
 @pytest.fixture
 def playable(few: None, copy: Callable[..., Path]) -> Path:
-    """Give a home with a live set of eight tasks that a real box can play: every task has a verdict."""
+    """Return a home with a live set of eight tasks that a real box can play: every task has a verdict."""
     return copy("playable", tasks=5, live=True, write=with_files)
 
 

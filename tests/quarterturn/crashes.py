@@ -151,7 +151,7 @@ def start(
 
 
 def verb(*words: str | Path) -> Callable[[], int]:
-    """Give a verb as work for a child."""
+    """Return a verb as work for a child."""
     return lambda: run([str(word) for word in words])
 
 

@@ -177,7 +177,7 @@ def play(
 
 
 def _lost(before: set[str], said: ChildResult) -> set[str]:
-    """Give what a failed call should have made durable and no later one did."""
+    """Return what a failed call should have made durable and no later one did."""
     lost = set(before)
     for change in said.struck:
         kind, _, path = change.partition(" ")

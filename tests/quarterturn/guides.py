@@ -26,7 +26,7 @@ HOW_TO = ROOT / "docs" / "how-to"
 
 
 def blocks(page: str, language: str = "") -> list[str]:
-    """Give the code blocks of a guide in a language; commands stand in blocks without a language."""
+    """Return the code blocks of a guide in a language; commands stand in blocks without a language."""
     found = re.findall(r"^```(\w*)\n(.*?)^```$", (HOW_TO / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     return [text for name, text in found if name == language]
 

@@ -32,7 +32,7 @@ def drafts(memory: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def proven(drafts: Path, templates: Path, memory: Path) -> dict[str, Admission]:
-    """Give the box's results for them, made once: only what follows is struck."""
+    """Return the box's results for them, made once: only what follows is struck."""
     prover, read = BoxProver(BwrapBox()), import_tasks.read_drafts(drafts.read_bytes(), "drafts")
     with closing(Application(copy_of(templates, "empty", memory / "proven"), None)) as house:
         others = house.known_tasks.index(who="ada")
@@ -46,7 +46,7 @@ def scene(tmp_path: Path, templates: Path) -> Scene:
 
 @pytest.fixture(scope="session")
 def unharmed(memory: Path, templates: Path) -> Callable[[str], dict]:
-    """Give the state after a verb that nothing struck."""
+    """Return the state after a verb that nothing struck."""
     known = {}
 
     def give(name: str) -> dict:

@@ -132,7 +132,7 @@ def test_whatever_starts_something_is_noticed(source, starts, tmp_path):
 
 @pytest.fixture
 def canary(tmp_path, monkeypatch):
-    """Give the path of a file that foreign code would write."""
+    """Yield the path of a file that foreign code would write."""
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "canary"
     yield path

@@ -44,7 +44,7 @@ def test_the_guide_to_hosting_works_line_by_line(few, tmp_path, say, monkeypatch
 
 @pytest.fixture
 def keys_shell(tmp_path, say, monkeypatch):
-    """Give a shell with three people's SSH keys and a folder for tokens."""
+    """Return a shell with three people's SSH keys and a folder for tokens."""
     for name in ("ada", "bob", "cyd"):
         make_ssh_key(tmp_path / name)
     (tmp_path / "tokens").mkdir()
@@ -165,7 +165,7 @@ def upstream():
 
 @pytest.fixture
 def one_each(copy, monkeypatch):
-    """Give a home with one live task, which an agent can play, and with one public task."""
+    """Return a home with one live task, which an agent can play, and with one public task."""
     monkeypatch.setitem(sets.SETS, "one", sets.SetSpec("one", {EASY: 1}, {EASY: 1}, cohorts=1))
     return copy("one", of="one", tasks=1, live=True, write=with_files)
 

@@ -25,7 +25,7 @@ FIRST, SECOND = "2026-11", "2026-12"
 
 
 def signed(home: Path) -> dict[str, bytes]:
-    """Give the months' files and the list of keys, by their path below the public folder."""
+    """Return the months' files and the list of keys, by their path below the public folder."""
     public = home / "public"
     paths = [*public.glob("months/*/*"), public / "allowed_signers"]
     return {path.relative_to(public).as_posix(): path.read_bytes() for path in paths}

@@ -38,7 +38,7 @@ def test_the_reference_names_each_option_at_its_verb_and_describes_it_there_or_o
 
 
 def _verbs(command, path):
-    """Give each verb with its path, and not the groups of verbs."""
+    """Yield each verb with its path, and not the groups of verbs."""
     for name, part in getattr(command, "commands", {}).items():
         yield from _verbs(part, (*path, name))
     if path and not getattr(command, "commands", {}):
@@ -96,13 +96,13 @@ def test_the_page_of_the_extras_names_each():
 
 @cache
 def _python_files() -> tuple[str, ...]:
-    """Give every Python file of the repository, by its path."""
+    """Return every Python file of the repository, by its path."""
     tops = (ROOT / top for top in (*PACKAGES, "bench", "docs", "examples", "extras", "freezing", "tests"))
     return tuple(path.relative_to(ROOT).as_posix() for top in tops for path in top.rglob("*.py"))
 
 
 def _modules(package: str, name: str) -> Iterator[Path]:
-    """Give the modules that a page names, from its package or from the subpackage that a bullet is about."""
+    """Yield the modules that a page names, from its package or from the subpackage that a bullet is about."""
     yield from (path for path in (ROOT / package).rglob(Path(name).name) if path.as_posix().endswith(f"/{name}"))
 
 

@@ -264,7 +264,7 @@ KEY = variant.task_key(b"test-master-key", "t-aaaaaaaaaaaaaaaa")
 
 @pytest.fixture(scope="module")
 def task() -> Task:
-    """Give a task of which each submitter is served a variant."""
+    """Return a task of which each submitter is served a variant."""
     document = sample(shipped("filesystem"), Random(4)).task
     return Task.parse(document).keyed(variant.digest(KEY))
 

@@ -12,7 +12,7 @@ STOP = re.compile(r"^(\d+)\. \[([^\]]+)\]\(([^)]+)\) (.+)$")
 
 
 def journeys() -> dict[str, list[str]]:
-    """Give the numbered lines of each journey by its heading."""
+    """Return the numbered lines of each journey by its heading."""
     found: dict[str, list[str]] = {}
     heading = ""
     for line in TOUR.read_text(encoding="utf-8").splitlines():

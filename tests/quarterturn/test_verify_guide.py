@@ -51,7 +51,7 @@ EXAMPLE = "2025-12"
 
 @pytest.fixture(scope="module")
 def published(memory):
-    """Give what a home has published after two turns and a run, in one folder as the guide expects it."""
+    """Return what a home has published after two turns and a run, in one folder as the guide expects it."""
     folder = Path(tempfile.mkdtemp(prefix="guide-", dir=memory))  # a worker may come back to this file
     home, workspace = make(folder / "home", tasks=5, live=True), folder / "workspace"
     house = Application(home, None)
@@ -113,7 +113,7 @@ def service(published):
 
 @pytest.fixture
 def from_elsewhere(published, tmp_path):
-    """Give a folder with what an auditor has from other sources than the service."""
+    """Return a folder with what an auditor has from other sources than the service."""
     folder = tmp_path / "mine"
     folder.mkdir()
     for name in ("log.vkey", "allowed_signers", "older-checkpoint", "tlog.go"):
@@ -176,7 +176,7 @@ def test_our_own_command_fetches_the_same(service, from_elsewhere, published, sa
 
 @pytest.fixture
 def example(tmp_path):
-    """Give the folder that the guide has its reader make of the example release."""
+    """Return the folder that the guide has its reader make of the example release."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "tests").symlink_to(ROOT / "tests")
     subprocess.run(["sh", "-eu", "-c", COPY], cwd=tmp_path, check=True)

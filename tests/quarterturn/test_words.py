@@ -58,7 +58,7 @@ class Named(NamedTuple):
 
 
 def of_api() -> Iterator[Named]:
-    """Give the names of the API: paths, tags, operations, parameters, schemas, properties, and values of a list."""
+    """Yield the names of the API: paths, tags, operations, parameters, schemas, properties, and values of a list."""
     document: dict[str, Any] = yaml.safe_load(OPENAPI.read_text(encoding="utf-8"))
     for path, methods in document["paths"].items():
         yield Named(_file(OPENAPI), path)
@@ -84,7 +84,7 @@ def _properties(part: object) -> Iterator[str]:
 
 
 def of_templates() -> Iterator[Named]:
-    """Give the names of the templates, the addresses in them, and the words that people read."""
+    """Yield the names of the templates, the addresses in them, and the words that people read."""
     for path in TEMPLATES:
         text = path.read_text(encoding="utf-8")
         yield Named(_file(path), path.name.partition(".")[0])
@@ -99,12 +99,12 @@ def of_templates() -> Iterator[Named]:
 
 
 def of_glossary() -> Iterator[Named]:
-    """Give the glossary's terms and their standard words."""
+    """Yield the glossary's terms and their standard words."""
     yield from (Named(_file(GLOSSARY), text) for term in terms() for text in term[:2])
 
 
 def of_guides() -> Iterator[Named]:
-    """Give the words of the guides: no command, no code, no address of a link."""
+    """Yield the words of the guides: no command, no code, no address of a link."""
     for path in GUIDES:
         text = re.sub(r"```.*?```|`[^`]*`", " ", path.read_text(encoding="utf-8"), flags=re.DOTALL)
         text = re.sub(r"^ {4,}.*$", " ", text, flags=re.MULTILINE)
@@ -122,7 +122,7 @@ def terms() -> list[tuple[str, str, str]]:
 
 
 def forbidden(names: Iterator[Named]) -> Iterator[tuple[str, str, str]]:
-    """Give the file, the word as it stands there, and the permitted form, wherever a name has another one."""
+    """Yield the file, the word as it stands there, and the permitted form, wherever a name has another one."""
     for name in names:
         for permitted, pattern in WORDS.items():
             for found in re.findall(NAME.format(pattern), name.text, re.IGNORECASE):

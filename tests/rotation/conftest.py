@@ -78,7 +78,7 @@ TOOLS = [f"filesystem.tool_{n:02d}" for n in range(12)]
 
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
-    """Give a folder in memory, where fsync costs nothing."""
+    """Yield a folder in memory, where fsync costs nothing."""
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="quarterturn-rotation-") as folder:
         yield Path(folder)
 
@@ -138,7 +138,7 @@ def outcome(task_id: str, category: str, *, passed: bool, calls: int = 3) -> Tas
 
 
 def played(task: Task, outcome: TaskRun) -> TaskRun:
-    """Give an outcome as that of a task that was served in this variant."""
+    """Return an outcome as that of a task that was served in this variant."""
     return replace(outcome, goal=task.goal, served=hashlib.sha256(task.canonical()).hexdigest())
 
 
@@ -170,12 +170,12 @@ class Benchmark:
         self.reopen()
 
     def clock(self) -> datetime:
-        """Give a time one second after the last one."""
+        """Return a time one second after the last one."""
         self.seconds += 1
         return datetime(2026, 11, 30, tzinfo=UTC) + timedelta(seconds=self.seconds)
 
     def copied(self, to: Path) -> "Benchmark":
-        """Give a benchmark of its own with all that this one holds, whose database is a file in its home."""
+        """Return a benchmark of its own with all that this one holds, whose database is a file in its home."""
         self.engine.dispose()
         shutil.copytree(self.home, to, dirs_exist_ok=True)
         other = copy.copy(self)
@@ -223,7 +223,7 @@ class Benchmark:
         self.rotation = self.signed_by(self.month_key)
 
     def signed_by(self, key: Ed25519PrivateKey) -> Rotation:
-        """Give the rotation whose months are signed with `key`."""
+        """Return the rotation whose months are signed with `key`."""
         checks = SpotChecks(self.vault, self.runs, self.run_ledger, self.findings, lambda: nullcontext(self.again))
         closing = ClosingSteps(self.months, self.withdrawals, self.official, checks)
         self.release = ReleaseSteps(
@@ -240,7 +240,7 @@ class Benchmark:
         return Rotation(self.months, self.planner, closing, self.release, activation)
 
     def scanner(self, limits: ExposureLimits) -> Scanner:
-        """Give the scanner with these limits."""
+        """Return the scanner with these limits."""
         stores = (self.months, self.exposures, self.findings)
         return Scanner(self.sealed_results, *stores, limits=limits, clock=self.clock)
 

@@ -41,7 +41,7 @@ class Shown:
     served: ServedTask
 
     def text(self, values: Mapping[str, str], *, world: bool) -> str:
-        """Give the text that a run was shown: the goal, and all contents of its world."""
+        """Return the text that a run was shown: the goal, and all contents of its world."""
         task = self.task.filled(values)
         parts = [task.goal, *(_sentences(task.document["initial_state"]) if world else ())]
         return "\n".join(parts)
@@ -96,7 +96,7 @@ def mixed(one: str, other: str, dice: Random) -> str:
 
 
 def untouched(text: str, dice: Random) -> str:
-    """Give the text as it was shown."""
+    """Return the text as it was shown."""
     return text
 
 

@@ -90,7 +90,7 @@ def test_in_every_month_of_a_year_half_needs_several_servers_and_three_in_ten_ar
 
 
 def known_to_everybody(grammars, server):
-    """Give the skeletons and the wordings of the server's part of every dev set."""
+    """Return the skeletons and the wordings of the server's part of every dev set."""
     tags, said = set(), {}
     for spec in SETS.values():
         used, lots = set(), demands(spec.trait_quotas, every(), dev_sets.SEED)

@@ -40,7 +40,7 @@ GOAL = (
 
 
 def tools(server: str, count: int) -> list[str]:
-    """Give the names of some of a server's tools."""
+    """Return the names of some of a server's tools."""
     return [f"{server}.{tool}" for tool in sorted(SERVERS[server].tools, reverse=True)][:count]
 
 
@@ -124,12 +124,12 @@ def a_server(name: str = "cat", *command: str, root: str = "files", **fields: An
 
 
 def oracle() -> submission.Submission:
-    """Give the shipped reference agent."""
+    """Return the shipped reference agent."""
     return submission.reference(f"python3 {AGENTS / 'oracle' / 'agent.py'}")
 
 
 def null() -> submission.Submission:
-    """Give the shipped agent that does nothing."""
+    """Return the shipped agent that does nothing."""
     return submission.command(f"python3 {AGENTS / 'null' / 'agent.py'}", submitter="ada")
 
 

@@ -49,7 +49,7 @@ def world():
 
 
 def hear(channel):
-    """Give the first frame that arrives."""
+    """Return the first frame that arrives."""
     reader = frames.FrameReader()
     channel.settimeout(PATIENCE)
     while True:

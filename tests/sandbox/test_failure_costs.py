@@ -43,7 +43,7 @@ CUT_OFF = ExitFacts(running=False, relay_died=True)
 
 
 def outcomes(outcome: TaskRun) -> tuple[list[str], bool]:
-    """Give the outcome of each attempt, in order, and whether the last one passed."""
+    """Return the outcome of each attempt, in order, and whether the last one passed."""
     return [f"{one.failure}: {one.code}" for one in (*outcome.earlier, outcome)], outcome.passed
 
 

@@ -65,7 +65,7 @@ class OwnEngine:
         until(self.answers, "an engine of our own")
 
     def answers(self) -> bool:
-        """Give whether it answers.
+        """Return whether it answers.
 
         Raises:
             AssertionError: it has ended, and never will.
@@ -336,7 +336,7 @@ def images():
 
 
 def a_name(kind):
-    """Give an image a unique name: other processes share the engine."""
+    """Return an image a unique name: other processes share the engine."""
     return f"quarterturn-test-{kind}-{os.getpid()}:latest"
 
 
@@ -361,7 +361,7 @@ def test_an_image_that_cannot_run_here_is_refused_before_anything_starts(images,
 
 @pytest.fixture
 def refused(capfd):
-    """Give the exit code and the sentence of `run --image`, which prints nothing else."""
+    """Return the exit code and the sentence of `run --image`, which prints nothing else."""
 
     def command(image):
         code = cli.run(["run", "--image", image, "--as", "ada"])
@@ -473,7 +473,7 @@ def test_leftovers_of_a_killed_runner_are_removed_at_the_next_start(tmp_path):
 
 
 def containers(pid):
-    """Give the containers of the runner with that number, by their names, and the state of each."""
+    """Return the containers of the runner with that number, by their names, and the state of each."""
     shown = '{{.ID}} {{.State}} {{.Label "' + RUNNER_LABEL + '"}}'
     listed = subprocess.run(["docker", "ps", "--all", "--format", shown], capture_output=True, text=True, check=True)
     lines = [line.split() for line in listed.stdout.splitlines() if len(line.split()) == 3]

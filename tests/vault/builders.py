@@ -94,7 +94,7 @@ def turned(data: bytes, *bits: int) -> bytes:
 
 
 def flips(data: bytes, step: int = 1) -> Iterator[bytes]:
-    """Give the data with one bit flipped, for every bit or for each of so many."""
+    """Return the data with one bit flipped, for every bit or for each of so many."""
     return (turned(data, bit) for bit in range(0, 8 * len(data), step))
 
 

@@ -96,7 +96,7 @@ def ring(tmp_path: Path) -> FileKeyRing:
 
 @pytest.fixture(scope="session")
 def rings(tmp_path_factory: pytest.TempPathFactory) -> tuple[FileKeyRing, FileKeyRing]:
-    """Give two rings that no test changes."""
+    """Return two rings that no test changes."""
     folder = tmp_path_factory.mktemp("rings")
     return FileKeyRing.create(folder / "one", None), FileKeyRing.create(folder / "two", None)
 

@@ -20,7 +20,7 @@ GOAL, FILE, TEXT, ERROR, PREDICATE, SKELETON, TEMPLATE, SEED, SOLUTION, BLOB = C
 
 
 def forms(canary: str) -> list[bytes]:
-    """Give the encodings in which a word could lie on a disk."""
+    """Return the encodings in which a word could lie on a disk."""
     raw = canary.encode()
     shifted = [base64.b64encode(b"x" * pad + raw)[4:-4] for pad in range(3)]
     return [raw, raw.hex().encode(), canary.encode("utf-16-le"), raw[::-1], *shifted]

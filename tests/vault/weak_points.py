@@ -55,7 +55,7 @@ def with_neutral_r(seed: bytes, message: bytes) -> tuple[bytes, bytes]:
 
 
 def weak() -> Iterator[tuple[bytes, bytes, bytes]]:
-    """Give public keys, signatures and messages that fit the equation of RFC 8032 and prove nothing."""
+    """Yield public keys, signatures and messages that fit the equation of RFC 8032 and prove nothing."""
     for number in (*SMALL, *AGAIN):
         message, signature = forged(encoded(number))
         yield encoded(number), signature, message

@@ -18,11 +18,11 @@ class Asked:
         return judge(parse(self._probe(name, arguments)), views)
 
     def denied(self, views: JudgeInput, name: str, /, **arguments: Any) -> Verdict:
-        """Give whether it is known not to hold."""
+        """Return whether it is known not to hold."""
         return judge(parse({"not": self._probe(name, arguments)}), views).verdict
 
     def __call__(self, views: JudgeInput, name: str, /, **arguments: Any) -> bool:
-        """Give whether it holds, which has to be known."""
+        """Return whether it holds, which has to be known."""
         found = self.evidence(views, name, **arguments)
         assert found.verdict is not Verdict.UNKNOWN, found.found
         return found.verdict is Verdict.TRUE

@@ -97,7 +97,7 @@ def commit(data: bytes) -> States:
 
 
 def mail(data: bytes) -> States:
-    """Give messages of up to SHORT letters each, kept as drafts and sent, and the whole text as an attachment."""
+    """Return messages of up to SHORT letters each, kept as drafts and sent, and the whole text as an attachment."""
     text = data.decode("utf-8", "replace")
     there, people = ("m1@example.org",), ("b@example.org",)
     messages = tuple(

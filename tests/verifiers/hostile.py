@@ -32,7 +32,7 @@ PLACES = {
 
 
 def _header(kind: bytes, size: bytes, name: bytes = b"a") -> bytes:
-    """Give the header of an entry of a tar."""
+    """Return the header of an entry of a tar."""
     head = name.ljust(100, b"\0") + b"0000644\0" + b"0000000\0" * 2 + size + b"00000000000\0" + b" " * 8 + kind
     head = head.ljust(257, b"\0") + b"ustar\x0000"
     head = head.ljust(512, b"\0")
@@ -40,7 +40,7 @@ def _header(kind: bytes, size: bytes, name: bytes = b"a") -> bytes:
 
 
 def _tar(*headers: tuple[bytes, bytes]) -> bytes:
-    """Give a tar of these entries, each with its kind and content."""
+    """Return a tar of these entries, each with its kind and content."""
     parts = [
         _header(kind, b"%011o\0" % len(data)) + data.ljust(-len(data) % 512 + len(data), b"\0")
         for kind, data in headers
@@ -60,7 +60,7 @@ ARCHIVES: Mapping[str, Callable[[], bytes]] = {
 
 
 def state(kind: str, name: str, data: bytes) -> FileTree:
-    """Give the state in which a file of the corpus stands."""
+    """Return the state in which a file of the corpus stands."""
     ending = name.rpartition(".")[2]
     if ending == "tar":
         return tree_from_tar(io.BytesIO(data))

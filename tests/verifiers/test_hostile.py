@@ -38,7 +38,7 @@ STEPS_A_BYTE, STEPS_AT_ALL = 12, 20_000
 
 
 def asked(kind):
-    """Give all predicates of the catalogue's examples in a namespace, and their opposites."""
+    """Yield all predicates of the catalogue's examples in a namespace, and their opposites."""
     for name in CATALOGUE:
         if name.startswith(f"{kind}."):
             document = {name: dict(CATALOGUE[name].example.arguments)}
@@ -80,7 +80,7 @@ def test_each_kind_has_its_share_and_what_is_no_text_is_what_the_script_can_writ
 
 
 def examples(kind):
-    """Give a few of the states of the catalogue's examples."""
+    """Return a few of the states of the catalogue's examples."""
     names = [name for name in CATALOGUE if name.startswith(f"{kind}.")]
     views = [make() for name in names[::3] for make in (CATALOGUE[name].example.holds, CATALOGUE[name].example.fails)]
     return [one.states[kind] for one in views]

@@ -22,7 +22,7 @@ def shop(**changes):
 
 
 def changed(table):
-    """Give the shop with the document's table changed by a function."""
+    """Return the shop with the document's table changed by a function."""
     document = json.loads(shop().states["postgres"][FILE].data)
     table(document["tables"][0])
     return JudgeInput({"postgres": written(document)})

@@ -23,7 +23,7 @@ TWO = ("main", "Change it", {"index.html": "ho\n"})
 
 
 def changed(views, **nodes):
-    """Give the views with some files of the repository replaced; a name's `__` stands for a slash."""
+    """Return the views with some files of the repository replaced; a name's `__` stands for a slash."""
     tree = dict(views.states["git"])
     for path, node in nodes.items():
         tree["site/" + path.replace("__", "/")] = node if isinstance(node, Node) else Node("file", node)

@@ -28,7 +28,7 @@ SHEET = "xl/worksheets/sheet1.xml"
 
 
 def with_parts_replaced(parts, data=SOUND, how=zipfile.ZIP_DEFLATED):
-    """Give a workbook with some of its parts replaced, or removed where they are None."""
+    """Return a workbook with some of its parts replaced, or removed where they are None."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as sound, zipfile.ZipFile(out, "w", how) as made:
         for name in dict.fromkeys([*sound.namelist(), *parts]):

@@ -169,7 +169,7 @@ def _written(path: Path, data: bytes) -> Iterator[Path]:
 
 @contextmanager
 def _kept(path: Path) -> Iterator[Path | None]:
-    """Give the file that is there a second name, if there is one; it may hold what is to be destroyed."""
+    """Yield the file that is there a second name, if there is one; it may hold what is to be destroyed."""
     if not path.exists():
         yield None
         return
@@ -180,7 +180,7 @@ def _kept(path: Path) -> Iterator[Path | None]:
 
 
 def _link(path: Path, place: Path) -> None:
-    """Give a file a second name; link(2) does not find one that is replaced at that moment, so it is asked again."""
+    """Return a file a second name; link(2) does not find one that is replaced at that moment, so it is asked again."""
     while True:
         try:
             return os.link(path, place)

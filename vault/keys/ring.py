@@ -52,7 +52,7 @@ class KeyRing(Protocol):
         ...
 
     def unwrap(self, blob: bytes, context: bytes) -> bytes:
-        """Give back a wrapped data key.
+        """Return back a wrapped data key.
 
         Raises:
             Locked: it was wrapped under a key that this ring does not hold.
@@ -203,7 +203,7 @@ class FileKeyRing:
         return self._now().locks
 
     def lock(self, name: str) -> Mapping[str, Any]:
-        """Give the document of a lock.
+        """Return the document of a lock.
 
         Raises:
             NotFound: there is none of that name.

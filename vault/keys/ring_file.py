@@ -84,7 +84,7 @@ def read(path: Path) -> Document:
 
 
 def stamp(path: Path) -> tuple[int, ...]:
-    """Give the stamp that tells one version of a file from the next."""
+    """Return the stamp that tells one version of a file from the next."""
     try:
         status = path.stat(follow_symlinks=False)
     except OSError:
@@ -114,7 +114,7 @@ def hold(path: Path, root: bytes, *, again: bool = False) -> RingContent:
 
 
 def opened(document: Mapping[str, Any], root: bytes, what: str) -> tuple[RingKey, ...]:
-    """Give a ring's keys, oldest first.
+    """Return a ring's keys, oldest first.
 
     Raises:
         Broken: the document is not what was written under this root key.

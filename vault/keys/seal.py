@@ -63,7 +63,7 @@ class Sealed:
         return f"Sealed(key_id={self.key_id!r}, {len(self.ciphertext)} bytes)"
 
     def columns(self) -> dict[str, Any]:
-        """Give the four parts by name, for a row."""
+        """Return the four parts by name, for a row."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def to_json(self) -> bytes:
@@ -99,7 +99,7 @@ class Sealed:
 
 
 def decoded(document: dict[str, Any], name: str, what: str) -> bytes:
-    """Give a base64 field's bytes; only the one canonical spelling is taken."""
+    """Return a base64 field's bytes; only the one canonical spelling is taken."""
     text = document.get(name)
     try:
         value = base64.b64decode(text, validate=True) if isinstance(text, str) else None

@@ -29,7 +29,7 @@ def protected(path: Path) -> bool:
 
 
 def root_of(path: Path, openers: Sequence[Opener]) -> bytes:
-    """Give the root key of a ring, from the first lock that one of the openers opens.
+    """Return the root key of a ring, from the first lock that one of the openers opens.
 
     Raises:
         Locked: the file is missing or open to others, no lock was opened, or a secret was wrong.
@@ -66,7 +66,7 @@ def sealed_again(
 
 
 def free_name(name: str | None, kind: str, taken: Collection[str]) -> str:
-    """Give the requested name of a lock, or its kind with the first free number.
+    """Return the requested name of a lock, or its kind with the first free number.
 
     Raises:
         Refused: there is a lock of that name.

@@ -89,7 +89,7 @@ def entries(
     since: datetime | None = None,
     limit: int | None = None,
 ) -> Generator[AccessEntry]:
-    """Give the log in order, a few entries at a time.
+    """Yield the log in order, a few entries at a time.
 
     Args:
         session: stays open until this is closed.
@@ -115,19 +115,19 @@ def entries(
 
 
 def head(session: Session) -> tuple[int, str]:
-    """Give how many entries there are and the digest of the last; START where there are none."""
+    """Return how many entries there are and the digest of the last; START where there are none."""
     query = select(AccessRow.number, AccessRow.digest).order_by(col(AccessRow.number).desc()).limit(1)
     return session.exec(query).first() or (0, START)
 
 
 def rules(session: Session) -> int:
-    """Give the number of the newest rules that came into force, or 0; an index answers, however long the log is."""
+    """Return the number of the newest rules that came into force, or 0; an index answers, however long the log is."""
     query = select(AccessRow.what).where(OF_RULES).order_by(col(AccessRow.number).desc()).limit(1)
     return int((session.exec(query).first() or "0").removeprefix(RULES))
 
 
 def of_rules(number: int) -> str:
-    """Give the text under which the log records rules that came into force."""
+    """Return the text under which the log records rules that came into force."""
     return f"{RULES}{number}"
 
 

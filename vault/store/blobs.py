@@ -46,7 +46,7 @@ def put(
 
 
 def context(name: str, created_at: datetime) -> bytes:
-    """Give the context that a blob is bound to."""
+    """Return the context that a blob is bound to."""
     moment = created_at.astimezone(UTC).isoformat(timespec="microseconds")
     return canonical({"kind": "quarterturn/blob-row/v1", "name": name, "created_at": moment})
 
@@ -65,7 +65,7 @@ class OwnKey:
         self._key: bytes | None = None
 
     def get(self, now: datetime, entropy: Callable[[int], bytes], session: Session | None) -> bytes:
-        """Give the key, made in the caller's transaction if there is none yet."""
+        """Return the key, made in the caller's transaction if there is none yet."""
         return self._key or self._committed() or self._new(now, entropy, session)
 
     def _committed(self) -> bytes | None:
@@ -93,6 +93,6 @@ class BlindIndex:
     def tag(
         self, label: str, value: str, now: datetime, entropy: Callable[[int], bytes], session: Session | None
     ) -> str:
-        """Give a tag as hexadecimal digits."""
+        """Return a tag as hexadecimal digits."""
         key = self._key.get(now, entropy, session)
         return hmac.digest(key, _TAG + canonical([label, value], "what is tagged"), "sha256").hex()

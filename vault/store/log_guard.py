@@ -42,7 +42,7 @@ class LogGuard:
             self._unsettled.append(leaf)
 
     def withdrawal_keys(self, task: str, size: int, rows: Rows) -> list[str]:
-        """Give the keys of which one must sign the withdrawal of a task after so many leaves, if there are any.
+        """Return the keys of which one must sign the withdrawal of a task after so many leaves, if there are any.
 
         Raises:
             Refused: a recorded leaf breaks a rule.

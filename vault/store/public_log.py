@@ -110,7 +110,7 @@ class PublicLog:
             return known.number
 
     def withdrawal_keys(self, task: str) -> list[str]:
-        """Give the verifier keys of which one must sign the withdrawal of a task now, if there are any."""
+        """Return the verifier keys of which one must sign the withdrawal of a task now, if there are any."""
         if self._guard is None:
             return []
         with Session(self._engine) as session:
@@ -142,7 +142,7 @@ class PublicLog:
         return self._witnesses.require() if self._witnesses else head
 
     def leaf(self, index: int) -> bytes:
-        """Give a leaf's bytes.
+        """Return a leaf's bytes.
 
         Raises:
             NotFound: no leaf has this index.
@@ -154,11 +154,11 @@ class PublicLog:
             return row.leaf
 
     def leaves(self) -> Generator[bytes]:
-        """Give every leaf under the last signed head, in order and a few at a time."""
+        """Return every leaf under the last signed head, in order and a few at a time."""
         return self._rows(0, self._writer.size)
 
     def find(self, key: str) -> int | None:
-        """Give the index of the leaf that was recorded under `key`, or None."""
+        """Return the index of the leaf that was recorded under `key`, or None."""
         with Session(self._engine) as session:
             return session.exec(select(LeafRow.number).where(LeafRow.key == key)).one_or_none()
 
@@ -169,7 +169,7 @@ class PublicLog:
             return list(session.exec(select(LeafRow.key).where(*within).order_by(col(LeafRow.number))).all())
 
     def index_of(self, key: str) -> int:
-        """Give the index of the leaf that was recorded under `key`.
+        """Return the index of the leaf that was recorded under `key`.
 
         Raises:
             NotFound: nothing was recorded under `key`.
@@ -180,7 +180,7 @@ class PublicLog:
         return index
 
     def statement(self, key: str) -> LoggedStatement:
-        """Give the statement that was recorded under `key`, with its index.
+        """Return the statement that was recorded under `key`, with its index.
 
         Raises:
             NotFound: nothing was recorded under `key`.
@@ -189,11 +189,11 @@ class PublicLog:
         return LoggedStatement(index, Statement.parse(self.leaf(index)))
 
     def root(self, size: int) -> bytes:
-        """Give the root of the first `size` leaves, which are under the last signed head."""
+        """Return the root of the first `size` leaves, which are under the last signed head."""
         return self._writer.root(size)
 
     def covering(self, leaf: int) -> str:
-        """Give the first published head that covers a leaf, with the log's signature alone: always the same bytes.
+        """Return the first published head that covers a leaf, with the log's signature alone: always the same bytes.
 
         Raises:
             Refused: none was.
@@ -228,7 +228,7 @@ class PublicLog:
             raise Refused(f"Leaf {place} in the database is not the leaf that was signed: restore the database.")
 
     def _rows(self, start: int, end: int) -> Generator[bytes]:
-        """Give the recorded leaves `[start, end)`, without a gap and a few at a time."""
+        """Yield the recorded leaves `[start, end)`, without a gap and a few at a time."""
         with Session(self._engine) as session:
             yield from _leaves(session, start, end)
 

@@ -219,7 +219,7 @@ class Rewrapping:
         return [{"of": name, "old": row.wrapped_key, "now": key_id, "new": wrapped}]
 
     def _older(self, session: Session, *, empty: bool) -> dict[str, WrappedCounts]:
-        """Give the keys that are not primary any more and protect nothing, or those that do."""
+        """Return the keys that are not primary any more and protect nothing, or those that do."""
         protects, primary = protected_by(session, self._ring, self._files), self._ring.key_id
         older = {key_id: protects[key_id] for key_id in self._ring.key_ids if key_id != primary}
         return {key_id: counts for key_id, counts in older.items() if (not counts.total) == empty}
@@ -240,7 +240,7 @@ def protected_by(session: Session, ring: RotatableRing, files: SealedFiles) -> d
 
 
 def _last(sizes: Sequence[tuple[str, int]]) -> str | None:
-    """Give the last of the rows that fit into one part, by primary keys and sizes; the first one always does."""
+    """Return the last of the rows that fit into one part, by primary keys and sizes; the first one always does."""
     sums = accumulate(size for _, size in sizes)
     fit = [name for (name, _), size in zip(sizes, sums, strict=True) if size <= PART_BYTES]
     return next(reversed(fit or [name for name, _ in sizes[:1]]), None)

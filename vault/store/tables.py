@@ -31,7 +31,7 @@ class SealedColumns(SQLModel):
     ciphertext: bytes = Field(sa_type=LargeBinary)
 
     def sealed(self) -> Sealed:
-        """Give the content, still sealed."""
+        """Return the content, still sealed."""
         return Sealed(self.key_id, self.wrapped_key, self.nonce, self.ciphertext)
 
 

@@ -77,7 +77,7 @@ class TaskRecord:
         return TaskRow(**self._columns(), **sealed.columns())
 
     def context(self) -> bytes:
-        """Give what the sealed content is bound to: all of the record except the state, which changes."""
+        """Return what the sealed content is bound to: all of the record except the state, which changes."""
         bound = self._columns() | {
             "kind": "quarterturn/task-row/v1",
             "commitment": self.commitment.hex(),

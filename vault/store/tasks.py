@@ -119,7 +119,7 @@ class Vault:
         return record
 
     def record(self, task_id: str) -> TaskRecord:
-        """Give the metadata of a task that is readable without opening it.
+        """Return the metadata of a task that is readable without opening it.
 
         Raises:
             NotFound: there is none.
@@ -138,7 +138,7 @@ class Vault:
             return list(_records(session, state, TaskRow.created_at, TaskRow.id))
 
     def by_commitment(self, state: TaskState, *, leaf: str | None = None) -> Generator[TaskRecord]:
-        """Give the tasks in a state in the order of their commitments; close it.
+        """Yield the tasks in a state in the order of their commitments; close it.
 
         They are read a few at a time, and with `leaf` no more of them than have one, however many stand there.
 
@@ -173,12 +173,12 @@ class Vault:
         return opened
 
     def variant_key(self, task_id: str, session: Session | None = None) -> bytes:
-        """Give the key that says which variant of a task each submitter is served; secret until it is published."""
+        """Return the key that says which variant of a task each submitter is served; secret until it is published."""
         master = self._variants.get(self._now(), self._entropy, session)
         return variant.task_key(master, task_id)
 
     def served(self, task: Task, submitter: str, month: str) -> Task:
-        """Give what a submitter is served of a task that was opened: their variant, or the base if all get that.
+        """Return what a submitter is served of a task that was opened: their variant, or the base if all get that.
 
         Raises:
             Broken: the key is not the one that the task was bound to.
@@ -213,7 +213,7 @@ class Vault:
             return TaskRecord.of(row)
 
     def tag(self, label: str, value: str, session: Session | None = None) -> str:
-        """Give the keyed tag of a value: equal values have equal tags, and without the key a tag says nothing."""
+        """Return the keyed tag of a value: equal values have equal tags, and without the key a tag says nothing."""
         return self._index.tag(label, value, self._now(), self._entropy, session)
 
     # -- blobs --------------------------------------------------------------------------------------------------------
@@ -315,7 +315,7 @@ class Vault:
             yield entries
 
     def access_head(self, session: Session) -> tuple[int, str]:
-        """Give how many openings there are and the digest of the last."""
+        """Return how many openings there are and the digest of the last."""
         return access_log.head(session)
 
     def note(self, *, who: str, what: str, why: str, session: Session | None = None) -> AccessEntry:
@@ -353,13 +353,13 @@ class Vault:
 
 
 def from_public_grammars(engine: Engine) -> set[str]:
-    """Give the ids of the tasks that were drawn from public grammars; this needs no key."""
+    """Return the ids of the tasks that were drawn from public grammars; this needs no key."""
     with Session(engine) as session:
         return set(session.exec(select(TaskRow.id).where(col(TaskRow.public_grammar).is_(True))).all())
 
 
 def served_plain(engine: Engine) -> set[str]:
-    """Give the ids of the tasks that everybody is served alike, whose leaks cannot be traced; needs no key."""
+    """Return the ids of the tasks that everybody is served alike, whose leaks cannot be traced; needs no key."""
     with Session(engine) as session:
         return set(session.exec(select(TaskRow.id).where(col(TaskRow.traceable).is_(False))).all())
 

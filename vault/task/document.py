@@ -121,11 +121,11 @@ class Task:
         return tuple(sorted({_namespace(tool) for tool in self.available_tools}))
 
     def canonical(self) -> bytes:
-        """Give the RFC 8785 bytes that are committed to, and hashed when the task is published."""
+        """Return the RFC 8785 bytes that are committed to, and hashed when the task is published."""
         return self._canonical
 
     def filled(self, values: Mapping[str, str]) -> Task:
-        """Give the variant that one submitter is served: each `{{name}}` replaced, and nothing free any more.
+        """Return the variant that one submitter is served: each `{{name}}` replaced, and nothing free any more.
 
         Raises:
             Malformed: a free parameter has no value here, or one that the task does not list.
@@ -139,15 +139,15 @@ class Task:
         return Task.parse(filled(document, values), f"the variant of task {self.id}")
 
     def base(self) -> Task:
-        """Give the variant of first choices, which identifies no submitter."""
+        """Return the variant of first choices, which identifies no submitter."""
         return self.filled(first(self.free)) if self.free else self
 
     def in_base(self, value: Any) -> Any:
-        """Give a JSON value that belongs to the task, such as a solution, with the first choices filled in."""
+        """Return a JSON value that belongs to the task, such as a solution, with the first choices filled in."""
         return filled(value, first(self.free))
 
     def keyed(self, digest: str) -> Task:
-        """Give the same task, bound to the variant key that has this SHA-256.
+        """Return the same task, bound to the variant key that has this SHA-256.
 
         Raises:
             Malformed: it is bound to a key already, or it has too few variants for one.
@@ -239,14 +239,14 @@ def _collisions(document: Mapping[str, Any], free: Mapping[str, Any]) -> Iterato
 
 
 def fixed_words(document: Mapping[str, Any]) -> list[str]:
-    """Give the words of a document in which no choice of a free parameter may stand, with "" where a text ends."""
+    """Return the words of a document in which no choice of a free parameter may stand, with "" where a text ends."""
     fixed = {name: part for name, part in document.items() if name not in {"free", "id", "schema", "spec"}}
     pieces = (piece for _, text in texts(fixed) for piece in _BETWEEN.split(text))
     return [word for piece in pieces for word in (*words(piece), "")]
 
 
 def _runs(phrase: Sequence[str], sizes: Collection[int]) -> Iterator[tuple[str, ...]]:
-    """Give all runs of so many words."""
+    """Return all runs of so many words."""
     return (tuple(phrase[at : at + size]) for size in sizes for at in range(len(phrase) - size + 1))
 
 

@@ -63,7 +63,7 @@ TRANSITIONS: Mapping[TaskState, Mapping[TaskEvent, TaskState]] = MappingProxyTyp
 
 
 def advance(state: TaskState, event: TaskEvent | str) -> TaskState:
-    """Give the state that follows when `event` happens.
+    """Return the state that follows when `event` happens.
 
     Raises:
         NotAllowed: the event is not open from this state; the message says from which states it is.

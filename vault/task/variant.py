@@ -45,7 +45,7 @@ Free = Mapping[str, Sequence[str]]
 
 
 def bits(free: Free) -> float:
-    """Give log2 of the number of variants."""
+    """Return log2 of the number of variants."""
     return sum(math.log2(len(choices)) for choices in free.values())
 
 
@@ -65,17 +65,17 @@ def task_key(master: bytes, task_id: str) -> bytes:
 
 
 def digest(key: bytes) -> str:
-    """Give the digest of a task's key that its document holds: the SHA-256, in hexadecimal digits."""
+    """Return the digest of a task's key that its document holds: the SHA-256, in hexadecimal digits."""
     return hashlib.sha256(key).hexdigest()
 
 
 def first(free: Free) -> dict[str, str]:
-    """Give the base variant: the first choice of each parameter, which everybody gets if a task is not traceable."""
+    """Return the base variant: the first choice of each parameter, which everybody gets if a task is not traceable."""
     return {name: choices[0] for name, choices in free.items()}
 
 
 def assigned(key: bytes, submitter: str, month: str, free: Free) -> dict[str, str]:
-    """Give the choice of each parameter that a submitter is shown in a month.
+    """Return the choice of each parameter that a submitter is shown in a month.
 
     Raises:
         Malformed: the key has another length, or the month is none.

@@ -53,7 +53,7 @@ class ClaimOutcome(StrEnum):
 
     @property
     def worth(self) -> Fraction:
-        """Give 0, 1/2 or 1."""
+        """Return 0, 1/2 or 1."""
         return Fraction(list(ClaimOutcome).index(self), 2)
 
 
@@ -86,12 +86,12 @@ class Coverage:
         return None if self.high >= threshold else False
 
     def __str__(self) -> str:
-        """Give one fraction, or both."""
+        """Return one fraction, or both."""
         return str(self.low) if self.low == self.high else f"between {self.low} and {self.high}"
 
 
 def coverage(outcomes: Sequence[ClaimOutcome | None]) -> Coverage:
-    """Give the coverage of one outcome or more; None stands for an unknown one."""
+    """Return the coverage of one outcome or more; None stands for an unknown one."""
     known = sum((outcome.worth for outcome in outcomes if outcome is not None), Fraction(0))
     return Coverage(known / len(outcomes), (known + outcomes.count(None)) / len(outcomes))
 

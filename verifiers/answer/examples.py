@@ -9,7 +9,7 @@ from verifiers.tree import JudgeInput
 
 
 def answer_views(answer: str, **outcomes: ClaimOutcome | None) -> JudgeInput:
-    """Give the views of an agent that left an answer and no state, and what a model says of claims by their ids."""
+    """Return the views of an agent that left an answer and no state, and what a model says of claims by their ids."""
     replies = {name: reply_of(outcome) for name, outcome in outcomes.items()}
     return JudgeInput(answer=answer, replies=replies or None)
 

@@ -14,7 +14,7 @@ LARGEST = 2**63
 
 
 def record(optional: Mapping[str, Shape] | None = None, **fields: Shape) -> Shape:
-    """Give the shape of an object with at least these keys, and perhaps the optional ones; other keys are dropped."""
+    """Return the shape of an object with at least these keys, and perhaps the optional ones; other keys are dropped."""
     perhaps = optional or {}
 
     def checked(value: Any, budget: ReadingBudget) -> Any:
@@ -28,7 +28,7 @@ def record(optional: Mapping[str, Shape] | None = None, **fields: Shape) -> Shap
 
 
 def map_of(shape: Shape) -> Shape:
-    """Give the shape of an object with any keys."""
+    """Return the shape of an object with any keys."""
 
     def checked(value: Any, budget: ReadingBudget) -> Any:
         if not isinstance(value, dict):
@@ -39,7 +39,7 @@ def map_of(shape: Shape) -> Shape:
 
 
 def list_of(shape: Shape) -> Shape:
-    """Give the shape of a list."""
+    """Return the shape of a list."""
 
     def checked(value: Any, budget: ReadingBudget) -> Any:
         if not isinstance(value, list):
@@ -50,12 +50,12 @@ def list_of(shape: Shape) -> Shape:
 
 
 def or_none(shape: Shape) -> Shape:
-    """Give the shape that also allows null."""
+    """Return the shape that also allows null."""
     return lambda value, budget: None if value is None else shape(value, budget)
 
 
 def one_of(*values: str) -> Shape:
-    """Give the shape of a text that is one of these."""
+    """Return the shape of a text that is one of these."""
 
     def checked(value: Any, budget: ReadingBudget) -> Any:
         budget.step()

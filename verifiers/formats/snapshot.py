@@ -18,5 +18,5 @@ FILE = "snapshot.json"
 
 
 def written(document: object) -> FileTree:
-    """Give the file tree that holds a snapshot document."""
+    """Return the file tree that holds a snapshot document."""
     return FileTree({FILE: Node("file", json.dumps(document).encode())})

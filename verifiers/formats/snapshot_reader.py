@@ -32,7 +32,7 @@ def parsed(data: bytes, budget: ReadingBudget | None = None) -> dict[str, Any]:
 
 
 def document_in(tree: FileTree, namespace: str, budget: ReadingBudget) -> dict[str, Any]:
-    """Give the snapshot document of a namespace's state.
+    """Return the snapshot document of a namespace's state.
 
     Raises:
         CorruptState: see `parsed`.

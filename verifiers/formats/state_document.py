@@ -23,7 +23,7 @@ _CONTENT = {"file": "data", "symlink": "target"}
 
 
 def document_of(trees: Mapping[str, FileTree]) -> dict[str, Any]:
-    """Give the document of a state, a tree a namespace."""
+    """Return the document of a state, a tree a namespace."""
     return {name: {path: _plain(node) for path, node in tree.items()} for name, tree in trees.items()}
 
 

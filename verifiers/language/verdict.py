@@ -20,19 +20,19 @@ class Verdict(StrEnum):
     UNKNOWN = "unknown"
 
     def negated(self) -> Verdict:
-        """Give the value of *not*."""
+        """Return the value of *not*."""
         return {Verdict.TRUE: Verdict.FALSE, Verdict.FALSE: Verdict.TRUE}.get(self, self)
 
 
 def all_of(values: Sequence[Verdict]) -> Verdict:
-    """Give the value of *all*: false if any is false, else unknown if any is unknown."""
+    """Return the value of *all*: false if any is false, else unknown if any is unknown."""
     if Verdict.FALSE in values:
         return Verdict.FALSE
     return Verdict.UNKNOWN if Verdict.UNKNOWN in values else Verdict.TRUE
 
 
 def any_of(values: Sequence[Verdict]) -> Verdict:
-    """Give the value of *any*: true if any is true, else unknown if any is unknown."""
+    """Return the value of *any*: true if any is true, else unknown if any is unknown."""
     if Verdict.TRUE in values:
         return Verdict.TRUE
     return Verdict.UNKNOWN if Verdict.UNKNOWN in values else Verdict.FALSE
@@ -59,7 +59,7 @@ class Evidence:
     broken: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """Give the tree as plain JSON values."""
+        """Return the tree as plain JSON values."""
         out: dict[str, Any] = {"op": self.op, "verdict": self.verdict.value}
         if self.looked_at:
             out["looked_at"] = dict(self.looked_at)

@@ -49,7 +49,7 @@ class Context:
         self.budget = budget or ReadingBudget(MAX_JUDGED, what="judging")
 
     def as_registered(self, namespace: str, registered: str) -> Context:
-        """Give the context in which a further server's state stands where its kind's first server has its own.
+        """Return the context in which a further server's state stands where its kind's first server has its own.
 
         It has the same answer and budget, and results of its own.
         """
@@ -66,7 +66,7 @@ class Context:
         return self._views[namespace]
 
     def state(self, namespace: str) -> NormalState:
-        """Give a namespace's normal form, which has a document.
+        """Return a namespace's normal form, which has a document.
 
         Raises:
             CorruptState: nobody can read what was left.

@@ -76,12 +76,12 @@ def learn(described: Mapping[str, Any]) -> None:
 
 
 def kind_of(namespace: str) -> str | None:
-    """Give the state kind of a namespace; None for `answer` and for what nobody knows."""
+    """Return the state kind of a namespace; None for `answer` and for what nobody knows."""
     return _KINDS.get(namespace)
 
 
 def own(namespace: str) -> Mapping[str, RegisteredPredicate]:
-    """Give a namespace's own predicates by their names in it."""
+    """Return a namespace's own predicates by their names in it."""
     return _ENTRIES.get(namespace, {})
 
 
@@ -91,7 +91,7 @@ def own_source(namespace: str) -> str:
 
 
 def registered(namespace: str) -> str:
-    """Give the namespace under which the predicates of a namespace's kind are registered."""
+    """Return the namespace under which the predicates of a namespace's kind are registered."""
     kind = _KINDS.get(namespace)
     return REGISTERED[kind] if kind else namespace
 

@@ -86,7 +86,7 @@ SCALAR: Schema = {"type": ["string", "number", "null"]}
 
 
 def names(item: Schema = NAME, *, least: int = 0) -> Schema:
-    """Give the schema of a list without duplicates."""
+    """Return the schema of a list without duplicates."""
     return {"type": "array", "items": item, "minItems": least, "uniqueItems": True}
 
 

@@ -24,7 +24,7 @@ def _decimal(number: Number | Decimal) -> Decimal:
 
 
 def exact(number: Number) -> Fraction:
-    """Give the exact decimal that a number is written as.
+    """Return the exact decimal that a number is written as.
 
     Raises:
         ValueError, OverflowError: it is infinite or no number.

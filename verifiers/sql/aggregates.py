@@ -15,7 +15,7 @@ Fold = Callable[[Sequence[Any]], Value]
 
 
 def aggregate(name: str, types: Sequence[str], budget: ReadingBudget) -> tuple[str, Fold]:
-    """Give the type of an aggregate and the function of the values of its group, one tuple for each row.
+    """Return the type of an aggregate and the function of the values of its group, one tuple for each row.
 
     Raises:
         QueryFailed: there is none for arguments of these types.

@@ -30,7 +30,7 @@ A_DIGIT, A_RUN = 8, 4  # digits, and runs of letters of a pattern, for a step
 
 
 def comparable(left: str, right: str, sign: str) -> str:
-    """Give the type as which two types are compared.
+    """Return the type as which two types are compared.
 
     Raises:
         QueryFailed: they are not compared, or have no order.
@@ -42,7 +42,7 @@ def comparable(left: str, right: str, sign: str) -> str:
 
 
 def arithmetic(sign: str, left: str, right: str, budget: ReadingBudget) -> tuple[str, Operation]:
-    """Give the type and the function of an arithmetic operator.
+    """Return the type and the function of an arithmetic operator.
 
     Raises:
         QueryFailed: there is none for these types.
@@ -144,13 +144,13 @@ def _ratio(one: Decimal, two: Decimal) -> tuple[int, int]:
 
 
 def scale_of(number: Decimal) -> int:
-    """Give the number of decimal places that a numeric is shown with."""
+    """Return the number of decimal places that a numeric is shown with."""
     exponent = number.as_tuple().exponent
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
 
 def _leading(number: Decimal) -> tuple[int, int]:
-    """Give the weight and the first digit of a numeric in PostgreSQL's base of 10,000."""
+    """Return the weight and the first digit of a numeric in PostgreSQL's base of 10,000."""
     if number == 0:
         return 0, 0
     place = number.adjusted()

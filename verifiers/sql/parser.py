@@ -248,7 +248,7 @@ def _query(part: Select | Values | SetOperation | Query) -> Query:
 
 
 def _body(query: Query) -> Select | Values | SetOperation:
-    """Give a query in brackets as a body: with an order of its own it stays a query of its own."""
+    """Return a query in brackets as a body: with an order of its own it stays a query of its own."""
     if not query.named and not query.order and query.limit is None and query.offset is None:
         return query.body
     return Select((Item(Star(None), None),), Derived(query, "", ()), None, (), None, False, ())  # noqa: FBT003

@@ -51,7 +51,7 @@ class Tables(Protocol):
     """The tables that a query can read."""
 
     def table(self, schema: str | None, name: str) -> StoredTable:
-        """Give a table.
+        """Return a table.
 
         Raises:
             QueryFailed: there is none.
@@ -108,7 +108,7 @@ class Planner:
         return _renamed(plan, named.columns)
 
     def limited(self, plan: Plan, query: Query) -> Plan:
-        """Give a plan with its LIMIT and OFFSET."""
+        """Return a plan with its LIMIT and OFFSET."""
         if query.limit is None and query.offset is None:
             return plan
         start, count = (self._number(part) for part in (query.offset, query.limit))
@@ -181,7 +181,7 @@ class Planner:
     # sources
 
     def source(self, source: Source, parent: Scope | None) -> tuple[Scope, Callable[[Environment | None], list[Row]]]:
-        """Give the scope of a source, and the function that gives its rows."""
+        """Return the scope of a source, and the function that gives its rows."""
         match source:
             case Table():
                 return self._table(source, parent)
@@ -203,7 +203,7 @@ class Planner:
 
 
 def _output_key(key: Expression, scope: Scope) -> Expression:
-    """Give the column that a key of an order means, where only the output can be named."""
+    """Return the column that a key of an order means, where only the output can be named."""
     if isinstance(key, Literal) and isinstance(key.value, int):
         if not 0 < key.value <= len(scope.fields):
             raise QueryFailed("an order names a column by a number that there is none of")
@@ -225,7 +225,7 @@ def _renamed(plan: Plan, names: Sequence[str]) -> Plan:
 
 
 def _kept(plan: Plan) -> Plan:
-    """Give a plan that is run once, if it does not depend on a query around it."""
+    """Return a plan that is run once, if it does not depend on a query around it."""
     if plan.outer:
         return plan
     kept: list[list[Row]] = []

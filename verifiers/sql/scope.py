@@ -65,7 +65,7 @@ class Scope:
         raise QueryFailed(f"there is no column {quoted(shown)}")
 
     def places(self, column: Column) -> list[int]:
-        """Give the places of the columns here that a name means."""
+        """Return the places of the columns here that a name means."""
         return [
             place
             for place, known in enumerate(self.fields)
@@ -73,7 +73,7 @@ class Scope:
         ]
 
     def starred(self, table: str | None) -> list[Slot]:
-        """Give the columns that a star stands for, merged ones first.
+        """Return the columns that a star stands for, merged ones first.
 
         Raises:
             QueryFailed: there is no such table.

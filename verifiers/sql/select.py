@@ -73,7 +73,7 @@ class Selection:
         return made
 
     def _order_key(self, key: Expression) -> Expression:
-        """Give what a key of the order means: an output column by its number or name, else an expression."""
+        """Return what a key of the order means: an output column by its number or name, else an expression."""
         if isinstance(key, Literal) and isinstance(key.value, int) and not isinstance(key.value, bool):
             return self._numbered(key.value)
         if isinstance(key, Column) and key.table is None:
@@ -86,7 +86,7 @@ class Selection:
         return made
 
     def _group_key(self, key: Expression) -> Expression:
-        """Give what a key of GROUP BY means: an output column by its number, a column, or an output column's name."""
+        """Return what a key of GROUP BY means: an output column by its number, a column, or an output column's name."""
         if isinstance(key, Literal) and isinstance(key.value, int):
             return self._numbered(key.value)
         if isinstance(key, Column) and key.table is None and not self.scope.places(key):
@@ -248,7 +248,7 @@ def _first_of_each(made: list[tuple[Row, Row]], on: Sequence[Compiled], env: Env
 
 
 def _calls(parts: Any, *, aggregates: bool) -> list[Call]:
-    """Give the different aggregates, or the window functions, in expressions."""
+    """Return the different aggregates, or the window functions, in expressions."""
     calls = [part for part in walk(parts) if isinstance(part, Call)]
     wanted = [
         call

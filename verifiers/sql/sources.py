@@ -21,7 +21,7 @@ A_PAIR, A_JOINED_ROW = 1, 6
 def joined_rows(
     planner: Planner, join: Join, parent: Scope | None
 ) -> tuple[Scope, Callable[[Environment | None], list[Row]]]:
-    """Give the scope of a join, and the function that gives its rows.
+    """Return the scope of a join, and the function that gives its rows.
 
     Raises:
         QueryFailed: its condition has no meaning here.
@@ -121,7 +121,7 @@ class _Matcher:
         self.cost = A_JOINED_ROW + sum(one.cost for one in rest)
 
     def candidates(self, rows: list[Row], env: Environment | None) -> Callable[[Row], Sequence[int]]:
-        """Give the function from a row of the left side to the places of those on the right that may fit."""
+        """Return the function from a row of the left side to the places of those on the right that may fit."""
         self.budget.step(len(rows) * (1 + len(self.pairs)))
         if not self.pairs:
             return lambda _: range(len(rows))
@@ -154,7 +154,7 @@ class _Matcher:
 
 
 def _sides(condition: Expression, width: int) -> tuple[Expression, Expression] | None:
-    """Give the two sides of an equality, that of the left source first, where each reads one source alone."""
+    """Return the two sides of an equality, that of the left source first, where each reads one source alone."""
     if not isinstance(condition, Binary) or condition.operator != "=":
         return None
     reads = [_reads(part, width) for part in (condition.left, condition.right)]

@@ -235,7 +235,7 @@ _INNER = (Unary, Binary, Cast, Call, Case, InList, InQuery, Order, Window)
 
 
 def rebuilt(node: Any, change: Callable[[Any], Any]) -> Any:
-    """Give a copy of an expression in which each direct part is changed; queries inside it are left alone."""
+    """Return a copy of an expression in which each direct part is changed; queries inside it are left alone."""
     if isinstance(node, tuple):
         return tuple(rebuilt(part, change) if isinstance(part, tuple) else change(part) for part in node)
     if not isinstance(node, _INNER):
@@ -251,7 +251,7 @@ def rebuilt(node: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def parts(node: Any) -> Iterator[Any]:
-    """Give the direct parts of an expression, or of a tuple of them; queries inside it are left alone."""
+    """Yield the direct parts of an expression, or of a tuple of them; queries inside it are left alone."""
     inner = node if isinstance(node, tuple) else [getattr(node, field.name) for field in dataclasses.fields(node)]
     for part in inner:
         if isinstance(part, tuple):
@@ -261,7 +261,7 @@ def parts(node: Any) -> Iterator[Any]:
 
 
 def walk(node: Any) -> Iterator[Any]:
-    """Give an expression, or those of a tuple, and all expressions in it, outermost first."""
+    """Yield an expression, or those of a tuple, and all expressions in it, outermost first."""
     if not isinstance(node, tuple):
         yield node
     for part in parts(node):
@@ -269,14 +269,14 @@ def walk(node: Any) -> Iterator[Any]:
 
 
 def tables_in(query: Query) -> list[Table]:
-    """Give the tables that a query reads, in its order; the names of its WITH lists are none."""
+    """Return the tables that a query reads, in its order; the names of its WITH lists are none."""
     nodes = list(_nodes(query))
     named = {node.name for node in nodes if isinstance(node, Named)}
     return [node for node in nodes if isinstance(node, Table) and (node.schema is not None or node.name not in named)]
 
 
 def _nodes(node: Any) -> Iterator[Any]:
-    """Give a node and all that is in it, queries too."""
+    """Yield a node and all that is in it, queries too."""
     if isinstance(node, tuple):
         for item in node:
             yield from _nodes(item)

@@ -22,7 +22,7 @@ _MORE = 2  # an offset and a default
 
 
 def windowed(compiler: Compiler, call: Call, scope: Scope, budget: ReadingBudget) -> tuple[str, Compute]:
-    """Give the type of a window function, and the function from rows to its value for each.
+    """Return the type of a window function, and the function from rows to its value for each.
 
     Raises:
         QueryFailed: it has no meaning for these types.
@@ -117,7 +117,7 @@ def _shifted(name: str, arguments: Sequence[Compiled]) -> tuple[str, OfPartition
 def _running(
     call: Call, window: Window, arguments: Sequence[Compiled], where: Compiled | None, budget: ReadingBudget
 ) -> tuple[str, OfPartition]:
-    """Give an aggregate over a window: of the whole partition, or up to the current row and, by range, its peers."""
+    """Return an aggregate over a window: of the whole partition, or up to the current row and, by range, its peers."""
     type_, fold = aggregate(call.name, [one.type for one in arguments], budget)
     if call.order or call.name == "string_agg":
         raise QueryFailed(f"{call.name} over a window is not evaluated here")

@@ -37,7 +37,7 @@ def holds(tools: Tools, goal: str, words: str) -> bool:
 
 
 def place(goal: str, pattern: str) -> str:
-    """Give the part of a goal that says where to look.
+    """Return the part of a goal that says where to look.
 
     Raises:
         Stuck: it does not say.

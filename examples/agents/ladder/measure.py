@@ -41,7 +41,7 @@ def counts(played: list[dict[str, Any]]) -> tuple[Counter[str], Counter[str]]:
 
 
 def table(rungs: dict[int, tuple[Counter[str], Counter[str]]]) -> list[str]:
-    """Give the lines of the table, in Markdown."""
+    """Return the lines of the table, in Markdown."""
     there, _ = next(iter(rungs.values()))
     lines = ["| rung | " + " | ".join(f"{kind} ({count})" for kind, count in there.items()) + " |"]
     lines.append("|---" * (len(there) + 1) + "|")

@@ -133,7 +133,7 @@ class Tools:
         return header, [dict(zip(header, row, strict=False)) for row in rows]
 
     def calendars(self) -> dict[str, str]:
-        """Give the address of each calendar by its name."""
+        """Return the address of each calendar by its name."""
         listed = self.json("calendar__list-calendars")
         return {calendar["displayName"]: calendar["url"] for calendar in listed}
 
@@ -159,13 +159,13 @@ class Tools:
         return [line[2:] for line in listed.splitlines() if line[2:].startswith("feature/")]
 
     def graph(self) -> tuple[dict[str, list[str]], list[tuple[str, str, str]]]:
-        """Give what was observed about each entity of the memory, and the relations as (from, what, to)."""
+        """Return what was observed about each entity of the memory, and the relations as (from, what, to)."""
         graph = self.json("memory__read_graph")
         entities = {entity["name"]: entity["observations"] for entity in graph["entities"]}
         return entities, [(one["from"], one["relationType"], one["to"]) for one in graph["relations"]]
 
     def orders(self) -> list[dict[str, Any]]:
-        """Give the mails that are orders, with their lines `key: value` as keys; the lines of a note do not count."""
+        """Return the mails that are orders, with their lines `key: value` as keys; the lines of a note do not count."""
         listed = self.json("email__list_emails_metadata", account_name="agent", page_size=100)["emails"]
         ids = [mail["email_id"] for mail in listed]
         mails = self.json("email__get_emails_content", account_name="agent", email_ids=ids)["emails"]

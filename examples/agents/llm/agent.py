@@ -47,7 +47,7 @@ class OpenAIModel:
         self.messages.append({"role": "user", "content": text})
 
     def think(self) -> tuple[str, list[tuple[str, str, Any]]]:
-        """Give what the model says, and the calls that it wants: an id, a name and arguments."""
+        """Return what the model says, and the calls that it wants: an id, a name and arguments."""
         done = self.client.chat.completions.create(
             model=self.model, messages=self.messages, tools=self.tools, max_completion_tokens=ANSWER_TOKENS
         )
@@ -82,7 +82,7 @@ class AnthropicModel:
         self.messages.append({"role": "user", "content": text})
 
     def think(self) -> tuple[str, list[tuple[str, str, Any]]]:
-        """Give what the model says, and the calls that it wants: an id, a name and arguments."""
+        """Return what the model says, and the calls that it wants: an id, a name and arguments."""
         message = self.client.messages.create(
             model=self.model, system=TOLD, messages=self.messages, tools=self.tools, max_tokens=ANSWER_TOKENS
         )

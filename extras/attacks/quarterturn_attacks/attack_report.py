@@ -58,7 +58,7 @@ def _attempt_row(attempt: Attempt, *, controls: bool) -> dict[str, Any]:
 
 
 def _judged(box: Box, made: Sequence[Attempt]) -> tuple[list[str], bool]:
-    """Give a line for each attempt with what it comes to, and whether the wall holds."""
+    """Return a line for each attempt with what it comes to, and whether the wall holds."""
     lines, escaped = _lines(made), sum(attempt.outcome == "escaped" for attempt in made)
     lines.append(f"{len(made)} attempts in the {box.name} box, {escaped} escaped")
     one_run, together = (covert_channels.total(covert_channels.ceiling(runs)) for runs in (1, covert_channels.RUNS))

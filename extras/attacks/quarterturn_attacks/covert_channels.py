@@ -61,7 +61,7 @@ class CovertChannel:
 
 
 def ceiling(runs: int = 1, *, tasks: int = TASKS, steps: int = STEPS) -> list[CovertChannel]:
-    """Give every channel with its ceiling, for one month.
+    """Return every channel with its ceiling, for one month.
 
     Args:
         runs: how many private runs are made in the month, by whomever.
@@ -140,7 +140,7 @@ class SharedKernelState:
 
 
 def shared() -> list[SharedKernelState]:
-    """Give what was tried between two runs on one machine, as it was measured there; on two machines all are closed."""
+    """Return what was tried between two runs on one machine, as measured there; on two machines all are closed."""
     return [
         SharedKernelState("pages of programs in memory", "separate copies: other inodes, in an engine other layers"),
         SharedKernelState("what is left in /tmp, /dev/shm, the agent's folder", "made for one run, and gone with it"),
@@ -177,7 +177,7 @@ def shared_table(states: Sequence[SharedKernelState]) -> list[str]:
 
 
 def _rough_bits(most: int) -> float:
-    """Give the bits of a count up to `most` that is rounded to its first digit."""
+    """Return the bits of a count up to `most` that is rounded to its first digit."""
     return math.log2(len({roughly(count) for count in range(most + 1)}))
 
 

@@ -92,7 +92,7 @@ def capacity(agreed: int, total: int, bits: int) -> float:
 
 
 def _upper(hits: int, total: int) -> float:
-    """Give the greatest share under which so few hits are not yet rarer than 1 - LEVEL, by halving."""
+    """Return the greatest share under which so few hits are not yet rarer than 1 - LEVEL, by halving."""
     if hits == total:
         return 1.0
     low, high = hits / total, 1.0
@@ -103,7 +103,7 @@ def _upper(hits: int, total: int) -> float:
 
 
 def _at_most(hits: int, total: int, share: float) -> float:
-    """Give the probability of at most so many hits."""
+    """Return the probability of at most so many hits."""
     ln = [math.log(share), math.log1p(-share)]
     terms = (
         math.lgamma(total + 1) - math.lgamma(k + 1) - math.lgamma(total - k + 1) + k * ln[0] + (total - k) * ln[1]
@@ -113,7 +113,7 @@ def _at_most(hits: int, total: int, share: float) -> float:
 
 
 def _of(box: Box, run_class: RunClass) -> Box:
-    """Give the same box for a class of runs, without filters."""
+    """Return the same box for a class of runs, without filters."""
     if box.name == "docker":
         from quarterturn_attacks.unfiltered_docker import unfiltered  # noqa: PLC0415 - the engine's SDK, for this box alone
 

@@ -15,7 +15,7 @@ from sandbox.errors import Lost
 
 @pytest.fixture
 def suite(monkeypatch):
-    """Give a function that lets the suite end with these attempts, in a box that is not there."""
+    """Return a function that lets the suite end with these attempts, in a box that is not there."""
     monkeypatch.setattr(attack_report, "choose_box", lambda name: SimpleNamespace(name=name))
 
     def put(*made):

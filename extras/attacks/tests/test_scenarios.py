@@ -231,7 +231,7 @@ def test_an_inspection_that_did_not_finish_proves_nothing():
 
 @pytest.fixture
 def plays(monkeypatch):
-    """Give prepared runs in turn for each list of programs, instead of playing them."""
+    """Return prepared runs in turn for each list of programs, instead of playing them."""
 
     def put(**runs):
         waiting, asked = {name: list(those) for name, those in runs.items()}, []

@@ -85,7 +85,7 @@ RESULT = (
 
 
 def tables(records: PublicRecords) -> list[Table]:
-    """Give the tables of an export; one without runs has the tasks alone."""
+    """Return the tables of an export; one without runs has the tasks alone."""
     tasks = Table("tasks", "One task a row.", TASK, [_task(item) for item in records.tasks])
     if not records.runs:
         return [tasks]

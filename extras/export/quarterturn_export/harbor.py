@@ -40,7 +40,7 @@ _SOLUTION = {"solution/solve.sh": "solve.sh", "solution/solve.py": "solve.py"}
 
 
 def files(records: PublicRecords) -> dict[str, bytes]:
-    """Give the files of an export: path -> bytes.
+    """Return the files of an export: path -> bytes.
 
     Raises:
         Refused: there is no task.
@@ -54,7 +54,7 @@ def files(records: PublicRecords) -> dict[str, bytes]:
 
 
 def _task(records: PublicRecords, item: PublicTask) -> dict[str, bytes]:
-    """Give the files of one task, of its base variant."""
+    """Return the files of one task, of its base variant."""
     task = item.task.base()
     solutions = item.solutions
     copies = _COPIES | (_SOLUTION if solutions else {})
@@ -70,7 +70,7 @@ def _task(records: PublicRecords, item: PublicTask) -> dict[str, bytes]:
 
 
 def config(records: PublicRecords, item: PublicTask) -> dict[str, Any]:
-    """Give the values of `task.toml`."""
+    """Return the values of `task.toml`."""
     task = item.task
     about = {
         "server": task.server,

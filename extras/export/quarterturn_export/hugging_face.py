@@ -18,7 +18,7 @@ SIZES = ((KIBI, "n<1K"), (10 * KIBI, "1K<n<10K"), (100 * KIBI, "10K<n<100K"))
 
 
 def files(records: PublicRecords, *, url: str, now: datetime) -> dict[str, bytes]:
-    """Give the files of an export: path -> bytes.
+    """Return the files of an export: path -> bytes.
 
     Args:
         records: what is exported.

@@ -29,7 +29,7 @@ Json = dict[str, Any]
 
 
 def files(records: PublicRecords, *, version: str, now: datetime) -> dict[str, bytes]:
-    """Give the files of an export: path -> bytes.
+    """Return the files of an export: path -> bytes.
 
     Args:
         records: what is exported.
@@ -180,7 +180,7 @@ def _about(item: PublicTask, result: PublicResult) -> Json:
 
 
 def _messages(number: int, call: CallRecord, model: str) -> Iterator[Json]:
-    """Give a call as two messages: the agent's request, and the server's answer."""
+    """Yield a call as two messages: the agent's request, and the server's answer."""
     name, key = wire_name(call.tool), f"call_{number}"
     asked = {"id": key, "function": name, "arguments": dict(call.arguments), "type": "function"}
     yield {"role": "assistant", "content": "", "source": "generate", "model": model, "tool_calls": [asked]}
@@ -189,7 +189,7 @@ def _messages(number: int, call: CallRecord, model: str) -> Iterator[Json]:
 
 
 def _events(played: TaskRun, result: PublicResult, target: str, now: datetime) -> Iterator[Json]:
-    """Give one event a tool call, one a request to a model, and the score."""
+    """Yield one event a tool call, one a request to a model, and the score."""
     spent = 0.0
     for number, call in enumerate(played.transcript.calls, 1):
         event = {
@@ -220,7 +220,7 @@ def _error(call: CallRecord) -> Json:
 
 
 def _summary(sample: Json) -> Json:
-    """Give what a list of samples shows; texts are cut as Inspect cuts them."""
+    """Return what a list of samples shows; texts are cut as Inspect cuts them."""
     short = {name: value for name, value in sample["metadata"].items() if isinstance(value, str | int | bool)}
     score = sample["scores"][SCORER]
     return {

@@ -39,7 +39,7 @@ SECRET = "Move the confidential ledger of the Antarctic branch."
 
 
 def document() -> dict[str, Any]:
-    """Give a task that is in no dev set and in no release."""
+    """Return a task that is in no dev set and in no release."""
     task = exports.released().tasks[0].task.document
     return task | {"id": "t-aaaaaaaaaaaaaaaa", "goal": SECRET}
 
@@ -60,7 +60,7 @@ def written(file: Path, *pairs: tuple[Task, TaskRun]) -> Path:
 
 @pytest.fixture
 def export(say: Any, tmp_path: Path) -> Callable[..., Any]:
-    """Give a function that exports to a folder that is not there."""
+    """Return a function that exports to a folder that is not there."""
     return lambda kind, source, *words: say("export", kind, source, "--out", tmp_path / "out", *words)
 
 

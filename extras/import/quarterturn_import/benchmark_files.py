@@ -103,7 +103,7 @@ def _state(states: Path | None, name: str) -> Mapping[str, Any] | None:
 
 
 def _folder_state(states: Path | None, name: str, service: str) -> Mapping[str, Any] | None:
-    """Give the initial state of the files in a category's folder, where the service is that of files."""
+    """Return the initial state of the files in a category's folder, where the service is that of files."""
     if states is None or service != "filesystem" or not (states / name).is_dir():
         return None
     tree = FileTree.from_directory(states / name)

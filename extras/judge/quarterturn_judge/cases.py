@@ -77,7 +77,7 @@ class InjectedAnswer:
 
 
 def shipped() -> list[CheckCase]:
-    """Give the cases that come with the package."""
+    """Return the cases that come with the package."""
     document = json.loads(_DATA.joinpath("cases.json").read_bytes())
     return [_case(plain) for plain in document["cases"]]
 
@@ -115,7 +115,7 @@ def of_task(
 
 
 def injected(cases: Sequence[CheckCase]) -> list[InjectedAnswer]:
-    """Give the corpus of injected answers, each made of a wrong answer of one of these cases, in turn."""
+    """Return the corpus of injected answers, each made of a wrong answer of one of these cases, in turn."""
     templates = json.loads(_DATA.joinpath("injections.json").read_bytes())["injections"]
     wrong = list(_wrong(cases))
     made = []
@@ -135,7 +135,7 @@ def injected(cases: Sequence[CheckCase]) -> list[InjectedAnswer]:
 
 
 def _wrong(cases: Sequence[CheckCase]) -> Iterator[tuple[str, Claim, str]]:
-    """Give goal, claim and answer where the answer does not support the claim."""
+    """Yield goal, claim and answer where the answer does not support the claim."""
     for case in cases:
         for answer in case.answers:
             for claim, outcome in zip(case.claims, answer.gold or (), strict=False):

@@ -17,7 +17,7 @@ FEWEST = 2
 
 
 def spearman(judge: Sequence[Fraction | float], gold: Sequence[Fraction | float]) -> float:
-    """Give the rank correlation of two raters' scores of the same things, from -1 to 1.
+    """Return the rank correlation of two raters' scores of the same things, from -1 to 1.
 
     Raises:
         ValueError: a vector is constant, so that it has no order, or shorter than two scores; the two are of unequal
@@ -32,7 +32,7 @@ def spearman(judge: Sequence[Fraction | float], gold: Sequence[Fraction | float]
 
 
 def _doubled_ranks(scores: Sequence[Fraction | float], who: str) -> list[int]:
-    """Give each score's rank from 1, twice, so that the average rank of a tie is whole too."""
+    """Return each score's rank from 1, twice, so that the average rank of a tie is whole too."""
     if not all(isfinite(score) for score in scores):
         raise ValueError(f"a score of {who} is no finite number")
     counts = Counter(scores)
@@ -45,6 +45,6 @@ def _doubled_ranks(scores: Sequence[Fraction | float], who: str) -> list[int]:
 
 
 def _covariance(first: Sequence[int], second: Sequence[int]) -> int:
-    """Give the covariance of two rank vectors, up to a factor that cancels."""
+    """Return the covariance of two rank vectors, up to a factor that cancels."""
     products = sum(one * other for one, other in zip(first, second, strict=True))
     return len(first) * products - sum(first) * sum(second)

@@ -14,7 +14,7 @@ STATES = (TaskState.ADMITTED, TaskState.REVIEWED, TaskState.LIVE)
 
 
 def cases_of(vault: Vault, who: str) -> Iterator[CheckCase]:
-    """Give a case for each task that waits or is live and has claims; each task that is opened is logged."""
+    """Yield a case for each task that waits or is live and has claims; each task that is opened is logged."""
     for state in STATES:
         for record in vault.records(state):
             opened = vault.open(record.id, who=who, why=WHY)

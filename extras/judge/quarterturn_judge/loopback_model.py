@@ -87,7 +87,7 @@ def judged(claim: str, answer: str, marker: str, dials: Dials) -> ClaimOutcome:
 
 
 def _share(dials: Dials, *what: str) -> float:
-    """Give a number in [0, 1) that depends on the seed and some texts alone."""
+    """Return a number in [0, 1) that depends on the seed and some texts alone."""
     digest = hashlib.sha256("\0".join((str(dials.seed), *what)).encode("utf-8", "backslashreplace")).digest()
     return float(int.from_bytes(digest[:6], "big") / 2**48)
 

@@ -62,7 +62,7 @@ class CheckPlan:
         return [(case, answer) for case in self.cases for answer in case.answers]
 
     def questions(self) -> list[tuple[str, Sequence[Claim], str]]:
-        """Give goal, claims and answer of all that is asked: each pass over the answers, anchors, injected answers."""
+        """Return goal, claims and answer of all questions: each pass over the answers, anchors, injected answers."""
         once = [(case.goal, case.claims, answer.text) for case, answer in self.answers]
         frozen = [(anchor.goal, anchor.claims, anchor.answer) for anchor in self.anchors]
         return [*once * self.passes, *frozen, *((item.goal, (item.claim,), item.text) for item in self.injected)]
@@ -135,7 +135,7 @@ class JudgeMeasures:
         return under
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as plain JSON values; the spread of steps is null, for claims are not asked about steps."""
+        """Return it as plain JSON values; the spread of steps is null, for claims are not asked about steps."""
         return {
             "confusion": {
                 "answers": self.answers,
@@ -201,7 +201,7 @@ def measure(ask: Ask, plan: CheckPlan, advance: Callable[[int], None] = lambda _
 
 
 def _verdict(case: CheckCase, outcomes: Outcomes) -> Verdict:
-    """Give the verdict of a case's claims on one answer."""
+    """Return the verdict of a case's claims on one answer."""
     left, reached = list(outcomes), []
     for claims, threshold in case.groups:
         own, left = left[: len(claims)], left[len(claims) :]
@@ -240,7 +240,7 @@ def _claims(
 
 
 def _spread(passes: Sequence[Sequence[Outcomes]]) -> tuple[float | None, float | None]:
-    """Give the spread of claims' worth and of answers' coverage over the passes."""
+    """Return the spread of claims' worth and of answers' coverage over the passes."""
     claims, tasks = [], []
     for of_answer in zip(*passes, strict=True):
         for of_claim in zip(*of_answer, strict=True):

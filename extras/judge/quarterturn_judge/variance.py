@@ -16,7 +16,7 @@ FEWEST = 2
 
 
 def spread(things: Iterable[Sequence[Fraction]]) -> float | None:
-    """Give the mean population standard deviation between passes; None where nothing has two scores.
+    """Return the mean population standard deviation between passes; None where nothing has two scores.
 
     Args:
         things: of each thing its scores from 0 to 1, one of each pass that gave one.

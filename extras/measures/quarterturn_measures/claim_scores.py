@@ -95,7 +95,7 @@ def coverages(file: Path, records: PublicRecords) -> dict[tuple[int, str], Fract
 
 
 def csv_rows(file: Path, names: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Give the number and the stripped fields of each line of a file that has at least these columns.
+    """Yield the number and the stripped fields of each line of a file that has at least these columns.
 
     Raises:
         NotFound: there is no such file.

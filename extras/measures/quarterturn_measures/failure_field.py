@@ -40,7 +40,7 @@ class FieldMedian:
 
 
 def field_median(profiles: Sequence[Profile]) -> FieldMedian | None:
-    """Give the median share of each class; None of no run."""
+    """Return the median share of each class; None of no run."""
     if not profiles:
         return None
     return FieldMedian(len(profiles), {name: median(profile[name] for profile in profiles) for name in TITLES})
@@ -59,13 +59,13 @@ class FailureField:
         self._known: dict[tuple[str, datetime], Profile | None] = {}
 
     def beside(self, account: str) -> FieldMedian | None:
-        """Give the median of the others' published runs; None where fewer than `FEWEST` parties have one."""
+        """Return the median of the others' published runs; None where fewer than `FEWEST` parties have one."""
         parties = self._parties()
         profiles = dict(self._profiles(parties, parties.get(account)))
         return field_median(list(profiles.values())) if len(profiles) >= FEWEST else None
 
     def _profiles(self, parties: Mapping[str, str], own: str | None) -> Iterator[tuple[str, Profile]]:
-        """Give each other party's newest published profile."""
+        """Yield each other party's newest published profile."""
         seen = {own}
         for name, account, published_at in self._store.published_dev_runs():
             party = parties.get(account, account)
@@ -74,7 +74,7 @@ class FailureField:
                 yield party, profile
 
     def _profile(self, name: str, published_at: datetime) -> Profile | None:
-        """Give a run's profile, read once for each publication; None of a run without a failure that has a class."""
+        """Return a run's profile, read once for each publication; None of a run without a failure that has a class."""
         if (name, published_at) not in self._known:
             trace = self._store.get(name)
             measured = trace.document.get("measures") if trace and trace.published_at else None

@@ -78,7 +78,7 @@ class MeasuredRun:
         return sorted(rows, key=lambda row: sum(row["tools"].values()), reverse=True)
 
     def groups(self, name: str) -> dict[str, dict[str, Figure]]:
-        """Give the measures of each group of tasks: by `server`, `category` or `difficulty`."""
+        """Return the measures of each group of tasks: by `server`, `category` or `difficulty`."""
         of: dict[str, list[TaskMeasures]] = {}
         for task in self.tasks:
             of.setdefault(self.by_id[task.result.task].task.document[name], []).append(task)
@@ -91,7 +91,7 @@ class MeasuredRun:
         return [(self.by_id[result.task].task.document, result.played.as_json()) for result in results if result.played]
 
     def as_json(self, by: str | None = None) -> dict[str, Any]:
-        """Give it as plain JSON values, with the measures of each group of tasks where they are asked for."""
+        """Return it as plain JSON values, with the measures of each group of tasks where they are asked for."""
         groups = {group: _plain(figures) for group, figures in self.groups(by).items()} if by else {}
         return {
             "run": self.run.number,
@@ -109,7 +109,7 @@ class MeasuredRun:
         }
 
     def _reference_answer(self, task: TaskMeasures) -> str | None:
-        """Give the answer of the solution that the run's calls are nearest to."""
+        """Return the answer of the solution that the run's calls are nearest to."""
         solutions = self.by_id[task.result.task].solutions
         place = task.graph.solution if task.graph else 0
         answer: str | None = solutions[place].get("answer") if solutions else None
@@ -137,7 +137,7 @@ def measure(
 
 
 def trials(runs: Sequence[MeasuredRun]) -> dict[str, Any] | None:
-    """Give Pass@K of the trials of one agent for each K up to their number, and the spread; None of one trial."""
+    """Return Pass@K of the trials of one agent for each K up to their number, and the spread; None of one trial."""
     if len(runs) < 2:  # noqa: PLR2004 - one trial says nothing of another
         return None
     passed = [Counter(task.result.task for task in run.tasks if task.result.passed) for run in runs]
@@ -171,7 +171,7 @@ def _measured(
 
 
 def _reference(public: PublicTask, values: Mapping[str, str] | None, schemas: Schemas) -> Reference:
-    """Give what a task is compared with, in the variant of these values."""
+    """Return what a task is compared with, in the variant of these values."""
     solutions = public.solutions_in(values)
     state = public.task.document["initial_state"]
     served = filled(state, values) if values is not None else public.task.in_base(state)

@@ -14,7 +14,7 @@ Item = Mapping[str, Any]
 def trace_figures(
     title: str, measured: Item, played: Sequence[tuple[Item, Item]], median: Mapping[str, float | None] | None = None
 ) -> dict[str, Any]:
-    """Give all that the page of a run shows.
+    """Return all that the page of a run shows.
 
     Args:
         title: what the page is called.

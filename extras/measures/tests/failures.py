@@ -42,7 +42,7 @@ class Case:
     output: str = ""
 
     def run(self) -> TaskRun:
-        """Give the run as it is sealed."""
+        """Return the run as it is sealed."""
         children = tuple(
             Evidence(op, Verdict.FALSE if name in self.false else Verdict.TRUE, arguments)
             for name, (op, arguments) in self.base.conjuncts.items()
@@ -55,7 +55,7 @@ class Case:
 
     @property
     def solutions(self) -> list[list[ToolCall]]:
-        """Give the task's solutions."""
+        """Return the task's solutions."""
         return [[ToolCall(*call) for call in solution] for solution in self.base.solutions]
 
 

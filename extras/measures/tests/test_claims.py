@@ -24,7 +24,7 @@ WRONG, PARTLY, RIGHT = ClaimOutcome
 
 
 def run_of(*outcomes, answer="it is so", asked=True):
-    """Give a run that was judged so on as many claims."""
+    """Return a run that was judged so on as many claims."""
     names = [f"c{place}" for place in range(len(outcomes))]
     document = {"all": [{"answer.claims": {"claims": [{"id": name, "text": name} for name in names]}}]}
     views = answer_views(answer, **dict(zip(names, outcomes, strict=True))) if asked else answer_views(answer)

@@ -40,7 +40,7 @@ def played(task: Task, calls: list[CallRecord], *, passed: bool) -> TaskRun:
 
 @pytest.fixture(scope="module")
 def records() -> PublicRecords:
-    """Give two trials on three tasks: solved, then broken off and hostile, then empty."""
+    """Return two trials on three tasks: solved, then broken off and hostile, then empty."""
     drafts = [draft for draft in shipped_dev_sets.drafts(DEMO) if draft.task["server"] == "filesystem"][:3]
     public = sources.dev_set("demo", drafts)
     runs = []

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def public(templates, memory):
-    """Give a release, its log's key, and the run of mallory as its owner has published it."""
+    """Return a release, its log's key, and the run of mallory as its owner has published it."""
     home = copy_of_accused(templates, Path(tempfile.mkdtemp(dir=memory)) / "home")
     release = turned(home)
     with closing(Application(home, None)) as house:
@@ -29,7 +29,7 @@ def public(templates, memory):
 
 @pytest.fixture
 def published(public, tmp_path):
-    """Give these with the published run in a file."""
+    """Return these with the published run in a file."""
     release, key, document = public
     file = tmp_path / "run.json"
     file.write_text(json.dumps(document))

@@ -125,7 +125,7 @@ def test_a_file_that_holds_no_scores_is_one_sentence(say, write, change, why):
 
 @pytest.fixture(scope="module")
 def failed(tmp_path_factory) -> Path:
-    """Give a run on three tasks: failed without a call, failed after one, passed."""
+    """Return a run on three tasks: failed without a call, failed after one, passed."""
     drafts = shipped_dev_sets.drafts(DEMO)[:3]
     tasks = [Task.parse(draft.task) for draft in drafts]
     outcomes = []

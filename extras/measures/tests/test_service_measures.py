@@ -54,7 +54,7 @@ def test_a_run_on_the_dev_set_is_measured_and_its_owner_sees_the_trace(site, mon
 
 
 def failing(*classes: str, passed: int = 1) -> dict:
-    """Give a kept run whose failures have these classes."""
+    """Return a kept run whose failures have these classes."""
     shares = {name: {"value": classes.count(name) / len(classes) if classes else None} for name in TITLES}
     measures = {"failures": {"diagnosed": len(classes), "classes": shares}}
     return {"tasks": [{"run": {"passed": True}}] * passed, "measures": measures}

@@ -143,7 +143,7 @@ def _data(request: ApprovalRequest) -> dict[str, Any]:
 
 
 def _flat(detail: Any, name: str = "") -> list[tuple[str, str]]:
-    """Give every value of a detail with its path."""
+    """Return every value of a detail with its path."""
     items = detail.items() if isinstance(detail, dict) else enumerate(detail) if isinstance(detail, list) else None
     if items is None:
         return [(name, "none" if detail is None else str(detail))]

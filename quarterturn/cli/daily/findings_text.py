@@ -49,7 +49,7 @@ def waiting(findings: Findings) -> Iterator[str]:
 
 
 def exposure_row(summary: ExposureSummary) -> dict[str, Any]:
-    """Give the exposure of a task or a skeleton as plain JSON values."""
+    """Return the exposure of a task or a skeleton as plain JSON values."""
     months = {
         month: {"servings": rate.servings, "submitters": rate.submitters, "channels": dict(rate.channels)}
         for month, rate in summary.months.items()

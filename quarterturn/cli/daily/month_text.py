@@ -17,7 +17,7 @@ REVIEWS = {
 
 
 def planned_row(planned: PlannedTurn) -> dict[str, Any]:
-    """Give the next turn as plain JSON values."""
+    """Return the next turn as plain JSON values."""
     if planned.begun:
         return {"month": str(planned.month), "done": list(planned.begun.done), "left": _left(planned)}
     return {

@@ -89,12 +89,12 @@ def task_review(
 
 
 def states(records: Sequence[TaskRecord]) -> list[dict[str, str]]:
-    """Give the ids and states of tasks."""
+    """Return the ids and states of tasks."""
     return [{"id": record.id, "state": record.state.value} for record in records]
 
 
 def state_lines(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    """Give the ids and states of tasks as lines."""
+    """Return the ids and states of tasks as lines."""
     return [StatusLine(f"{row['id']}  {row['state']}", row["state"]) for row in rows]
 
 

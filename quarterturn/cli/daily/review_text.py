@@ -53,7 +53,7 @@ def for_review(proven: ProvenTask) -> Iterator[str]:
 
 
 def _state(state: Mapping[str, Any]) -> Iterator[str]:
-    """Give the starting state of each server in short."""
+    """Yield the starting state of each server in short."""
     for server, part in state.items():
         yield f"State      {server}: {_compact(_shortened(part))}"
     if not state:
@@ -74,7 +74,7 @@ def _shortened(value: Any) -> Any:
 
 
 def _solution(solution: Mapping[str, Any], played: Mapping[str, Any] | None) -> Iterator[str]:
-    """Give a reference solution call by call, and what it came to when it was executed."""
+    """Yield a reference solution call by call, and what it came to when it was executed."""
     calls = len(played["log"]) if played else 0
     outcome = f": executed with {calls} call{'s'[: calls != 1]}, {_passes(played['evidence'])}" if played else ""
     yield f"Solution   {solution.get('name', '')}{outcome}"

@@ -164,7 +164,7 @@ def _dev_tasks(home: Path, name: str | None, out: Output) -> list[Task]:
 
 
 def dev_set(home: Path, name: str | None) -> SetSpec:
-    """Give the set that was named, else the home's, else the demo's."""
+    """Return the set that was named, else the home's, else the demo's."""
     from quarterturn import settings
     from quarterturn.home.benchmark_set import of_home
     from quarterturn.home.paths import HomePaths
@@ -177,7 +177,7 @@ def dev_set(home: Path, name: str | None) -> SetSpec:
 
 
 def _sender(home: Path, out: Output) -> Sender:
-    """Give the home's request signer, or without a home a temporary one, whose public key is printed."""
+    """Return the home's request signer, or without a home a temporary one, whose public key is printed."""
     from quarterturn.home.paths import HomePaths
     from quarterturn.runs.hosted_endpoint import ephemeral
 

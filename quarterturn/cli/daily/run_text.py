@@ -40,7 +40,7 @@ def _trials(played: DevRun) -> Iterator[str]:
 def private(
     record: RunRecord, box: str, disclosed: Mapping[str, Any], public: Sequence[str]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Give a private run's disclosed figures as data, and as the line that the leaderboard would show."""
+    """Return a private run's disclosed figures as data, and as the line that the leaderboard would show."""
     line = lines([(record, of_json(disclosed))])
     data = {"run": record.number, "month": record.month, "box": box} | line[0].as_json()
     for name in ("runs", "sunset", "rank_range", "submitter"):  # what only a leaderboard tells

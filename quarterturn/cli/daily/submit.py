@@ -121,7 +121,7 @@ def service_client(to: str, token_file: Path | None) -> Iterator[Client]:
 
 
 def _shown(submission: Submission) -> tuple[dict[str, Any], str]:
-    """Give a submission with its score, as data and as a line."""
+    """Return a submission with its score, as data and as a line."""
     score, words = _score(submission)
     made = submission.created_at
     line = f"{submission.id}  {made:%Y-%m-%d %H:%M} UTC  {submission.set:<7}  {submission.month}  {_state(submission)}"
@@ -140,7 +140,7 @@ def _state(submission: Submission) -> str:
 
 
 def _score(submission: Submission) -> tuple[dict[str, Any] | None, str]:
-    """Give what its owner may see of a submission's score: of a private run its rate, else what was passed."""
+    """Return what its owner may see of a submission's score: of a private run its rate, else what was passed."""
     if rate := submission.success_rate:
         words = f"success rate {rate.value:.1%} ({rate.low:.1%} to {rate.high:.1%})"
         return {"value": rate.value, "low": rate.low, "high": rate.high}, words

@@ -83,7 +83,7 @@ def kept_out(failures: Sequence[Mapping[str, Any]], file: Path) -> Iterator[str]
 
 
 def imported_rows(records: Sequence[TaskRecord], spec: SetSpec) -> list[dict[str, Any]]:
-    """Give imported tasks as plain JSON values: id, state, stratum, and whether the set has that stratum."""
+    """Return imported tasks as plain JSON values: id, state, stratum, and whether the set has that stratum."""
     strata = [(record, Stratum.of(record)) for record in records]
     return [
         {
@@ -97,7 +97,7 @@ def imported_rows(records: Sequence[TaskRecord], spec: SetSpec) -> list[dict[str
 
 
 def imported_lines(rows: Sequence[Mapping[str, Any]], spec: SetSpec) -> Iterator[str]:
-    """Give imported tasks as lines, and say of those which cannot go live why not."""
+    """Yield imported tasks as lines, and say of those which cannot go live why not."""
     for row in rows:
         yield StatusLine(f"{row['id']}  {row['state']}", row["state"])
     strata = sorted({row["stratum"] for row in rows if not row["stratum_in_set"]})
@@ -117,7 +117,7 @@ def _short(text: str) -> str:
 
 
 def withdrawal_row(task_id: str, entry: Withdrawn | None) -> dict[str, Any]:
-    """Give a withdrawal as plain JSON values."""
+    """Return a withdrawal as plain JSON values."""
     if entry is None:
         return {"id": task_id, "leaf": None}
     plain = {name: getattr(entry, name) for name in ("leaf", "cause", "reason", "cohort", "replacement")}

@@ -65,7 +65,7 @@ def task_try(
 def _opened(
     source: str, line: int | None, who: str | None, home: Path, box: BoxName | None, *, agent: bool
 ) -> Iterator[_Source]:
-    """Give the task that is meant; one of the home stays open while it is played."""
+    """Yield the task that is meant; one of the home stays open while it is played."""
     from quarterturn.boxes import choose_box
     from quarterturn.home.paths import HomePaths
     from quarterturn.servers import home_servers
@@ -101,7 +101,7 @@ def _opened(
 
 @contextmanager
 def _judge_of(task: Task, home: Path) -> Iterator[ClaimJudge | None]:
-    """Give the claim judge of a home for a draft that has claims; None where there is no home, or it names none."""
+    """Yield the claim judge of a home for a draft that has claims; None where there is no home, or it names none."""
     from quarterturn.home.paths import HomePaths
     from sandbox.runs.claims import has_claims
 
@@ -122,7 +122,7 @@ def _draft(file: Path, line: int | None) -> tuple[Task, Mapping[str, Any]]:
 
 
 def _dev_task(task_id: str, lacks: str) -> tuple[Task, Mapping[str, Any]]:
-    """Give the task of a dev set that has this id, or begins with it."""
+    """Return the task of a dev set that has this id, or begins with it."""
     from rotation.generation import shipped_dev_sets
     from vault.task.document import Task
 

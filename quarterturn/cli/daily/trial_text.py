@@ -58,7 +58,7 @@ def _count(difference: StateDifference) -> str:
 
 
 def _fields(change: ItemChange) -> Iterator[str]:
-    """Give the fields of an item: as they are, or of one that changed what was taken away and what was put in."""
+    """Yield the fields of an item: as they are, or of one that changed what was taken away and what was put in."""
     for name in dict.fromkeys([*change.before, *change.after]):
         before, after = change.before.get(name), change.after.get(name)
         both = before is not None and after is not None

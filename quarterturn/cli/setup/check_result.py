@@ -30,11 +30,11 @@ class CheckResult:
         return self.level == "ok"
 
     def as_json(self) -> dict[str, Any]:
-        """Give plain JSON values."""
+        """Return plain JSON values."""
         return {"ok": self.ok, "level": self.level, "detail": self.detail, "mend": self.mend}
 
     def line(self, name: str) -> str:
-        """Give the result of the check of this name as a line."""
+        """Return the result of the check of this name as a line."""
         text = self.detail
         if self.mend and self.mend not in text:
             text = f"{text.rstrip('.')}. To mend it: {self.mend}"
@@ -42,15 +42,15 @@ class CheckResult:
 
 
 def ok(detail: str) -> CheckResult:
-    """Give a result with which nothing is to be done."""
+    """Return a result with which nothing is to be done."""
     return CheckResult("ok", detail)
 
 
 def advice(detail: str, mend: str) -> CheckResult:
-    """Give a result that somebody may want to mend."""
+    """Return a result that somebody may want to mend."""
     return CheckResult("advice", detail, mend)
 
 
 def wrong(detail: str, mend: str) -> CheckResult:
-    """Give a result that somebody has to mend."""
+    """Return a result that somebody has to mend."""
     return CheckResult("wrong", detail, mend)

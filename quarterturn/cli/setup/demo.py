@@ -341,7 +341,7 @@ def _report(step: Step, report: AuditReport) -> None:
 
 
 def _program() -> str:
-    """Give the command as it can be typed here: by its name if that is found, else by its path."""
+    """Return the command as it can be typed here: by its name if that is found, else by its path."""
     if shutil.which(PACKAGE):
         return PACKAGE
     path = Path(sys.prefix) / "bin" / PACKAGE
@@ -353,7 +353,7 @@ def _percent(month_score: Score) -> str:
 
 
 def _flat(month_score: Score) -> dict[str, Any]:
-    """Give the four figures by name, with their intervals beside."""
+    """Return the four figures by name, with their intervals beside."""
     figures = {name: getattr(month_score, name) for name in FIGURES}
     out: dict[str, Any] = {name: figure.value for name, figure in figures.items()}
     out["intervals"] = {name: [figure.low, figure.high] for name, figure in figures.items()}

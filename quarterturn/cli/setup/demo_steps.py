@@ -31,7 +31,7 @@ class Steps:
 
     @contextmanager
     def step(self, name: str) -> Iterator[Step]:
-        """Give a step; at its end its line is printed, then its details if they are wanted."""
+        """Yield a step; at its end its line is printed, then its details if they are wanted."""
         step, began = Step(self._out, verbose=self._verbose), time.monotonic()
         yield step
         self.seconds[name] = round(time.monotonic() - began, 1)

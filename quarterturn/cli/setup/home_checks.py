@@ -157,7 +157,7 @@ def clock(app: Application) -> CheckResult:
 
 
 def _next_step(app: Application, coming: NextTurn, *, first: bool) -> str:
-    """Give the command that the next turn waits for."""
+    """Return the command that the next turn waits for."""
     where = f"{home_option(app.home)}"
     if not coming.lacks:
         run = f"quarterturn turn run {where}"

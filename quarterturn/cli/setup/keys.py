@@ -261,7 +261,7 @@ def _key_line(key: RingKey) -> str:
 
 
 def _people(words: Sequence[str]) -> dict[str, str]:
-    """Give names and public keys, without the comments that SSH writes behind them."""
+    """Return names and public keys, without the comments that SSH writes behind them."""
     people: dict[str, str] = {}
     for word in words:
         name, sign, key = word.partition("=")

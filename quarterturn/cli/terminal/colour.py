@@ -34,7 +34,7 @@ class StatusLine(str):
 
 
 def painted(text: str, line: Any, stream: TextIO) -> str:
-    """Give `text`, which is `line` as it may be shown, with the colour of its status if `stream` shows colours."""
+    """Return `text`, which is `line` as it may be shown, with the colour of its status if `stream` shows colours."""
     if not isinstance(line, StatusLine) or line.status not in COLOURS or not shows_colours(stream):
         return text
     return re.sub(rf"\b{line.status}\b", f"{COLOURS[line.status]}{line.status}{_END}", text, count=1)

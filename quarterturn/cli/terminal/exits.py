@@ -27,7 +27,7 @@ EXITS: Mapping[str, int] = {
 
 
 def exit_code(error: BaseException) -> int | None:
-    """Give the exit code of one of our own errors, or None for an error that is not ours."""
+    """Return the exit code of one of our own errors, or None for an error that is not ours."""
     if isinstance(error, ApplicationError):  # also where a foreign `vault` stands before ours on the path
         return EXITS[error.kind]
     from vault.errors import kind_of

@@ -66,12 +66,12 @@ def _taken(name: bytes) -> bytes | None:
 
 
 def passphrase() -> bytes | None:
-    """Give the passphrase from the environment, or None; does not prompt."""
+    """Return the passphrase from the environment, or None; does not prompt."""
     return _given.get()
 
 
 def database() -> str | None:
-    """Give the database's address from the environment, or None."""
+    """Return the database's address from the environment, or None."""
     return _database.get()
 
 
@@ -122,7 +122,7 @@ def open_app(home: Path, by: Sequence[Opener] | None = None, *, keys: bool = Tru
 
 
 def openers(places: HomePaths) -> list[Opener]:
-    """Give the openers that are available for a home's key ring, in the order in which to try them."""
+    """Return the openers that are available for a home's key ring, in the order in which to try them."""
     from quarterturn.keys.key_locks import kinds
     from vault.keys.locks.command import Command
     from vault.keys.locks.file_mode import FileMode

@@ -18,7 +18,7 @@ def show(value: bool) -> None:
 
 
 def version() -> str:
-    """Give the version: of the checkout that this file lies in, else of the installed package."""
+    """Return the version: of the checkout that this file lies in, else of the installed package."""
     import tomllib
 
     if _PROJECT.is_file():

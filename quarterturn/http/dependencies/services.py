@@ -92,7 +92,7 @@ class HttpServices:
 
 
 def services(request: Request) -> HttpServices:
-    """Give all of them, to what is no route."""
+    """Return all of them, to what is no route."""
     given: HttpServices = request.app.state.services
     return given
 

@@ -88,13 +88,13 @@ def _caller(request: Request, cookie: str | None) -> Caller | None:
 
 
 def caller(request: Request) -> Caller:
-    """Give the caller, on a route that needs a scope."""
+    """Return the caller, on a route that needs a scope."""
     current_caller: Caller = request.state.caller
     return current_caller
 
 
 def perhaps(request: Request) -> Caller | None:
-    """Give the caller, or None, on a route of `OWNERS_SEE_MORE`."""
+    """Return the caller, or None, on a route of `OWNERS_SEE_MORE`."""
     current_caller: Caller | None = request.state.caller
     return current_caller if current_caller is not None and "submit" in current_caller.scopes else None
 

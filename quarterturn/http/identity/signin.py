@@ -32,7 +32,7 @@ router = APIRouter(tags=["pages"], include_in_schema=False)
 
 
 def session_token(request: Request) -> str | None:
-    """Give the token in a request's cookie."""
+    """Return the token in a request's cookie."""
     return request.cookies.get(_name(request))
 
 

@@ -31,7 +31,7 @@ style = Document.of(templates.style())
 
 
 def policy(**more: str) -> dict[str, str]:
-    """Give the headers of a page; `more` are directives that it needs beside, such as `script_src`."""
+    """Return the headers of a page; `more` are directives that it needs beside, such as `script_src`."""
     have = dict(directive.split(" ", 1) for directive in SECURITY["content-security-policy"].split("; "))
     have |= {"style-src": "'self'", "form-action": "'self'"}
     have |= {name.replace("_", "-"): value for name, value in more.items()}
@@ -45,14 +45,14 @@ PAGE = policy()
 
 
 def public(request: Request, page: str, headers: Mapping[str, str] = PAGE) -> Response:
-    """Give a public page."""
+    """Return a public page."""
     response = json_responses.published(request, Document.of(page.encode()), HTML)
     response.headers.update(headers)
     return response
 
 
 def own(page: str, status: int = 200) -> Response:
-    """Give a private page."""
+    """Return a private page."""
     return HTMLResponse(page, status, {"cache-control": json_responses.PRIVATE, **PAGE})
 
 
@@ -60,7 +60,7 @@ class Page(APIRoute):
     """A route whose errors, those of other packages too, are shown as a page."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Give what answers a request."""
+        """Return what answers a request."""
         answer = super().get_route_handler()
 
         async def handler(request: Request) -> Response:
@@ -86,7 +86,7 @@ def wants_page(request: Request) -> bool:
 
 
 def problem(code: str, headers: Mapping[str, str], detail: str | None = None) -> Response:
-    """Give a problem as a page; `headers` go with the answer, and `detail` is the next step, if one is known."""
+    """Return a problem as a page; `headers` go with the answer, and `detail` is the next step, if one is known."""
     page = sign_in.problem(*PROBLEMS[code], detail or DETAILS[code], other_token=code == "forbidden")
     response = own(page, PROBLEMS[code][0])
     response.headers.update(headers)
@@ -94,7 +94,7 @@ def problem(code: str, headers: Mapping[str, str], detail: str | None = None) ->
 
 
 def chosen(grids: Mapping[str, Grid], file: str) -> tuple[bytes, str]:
-    """Give a page's table by the last part of its address, and its media type.
+    """Return a page's table by the last part of its address, and its media type.
 
     Raises:
         Problem: the page has no such table, or not in this form.
@@ -107,5 +107,5 @@ def chosen(grids: Mapping[str, Grid], file: str) -> tuple[bytes, str]:
 
 @router.get("/static/style.css", name="style")
 def style_sheet(request: Request) -> Response:
-    """Give the style sheet of the pages."""
+    """Return the style sheet of the pages."""
     return json_responses.published(request, style, CSS)

@@ -23,14 +23,14 @@ T = TypeVar("T")
 
 
 def plain(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Give a private JSON answer: not cached, and without an ETag."""
+    """Return a private JSON answer: not cached, and without an ETag."""
     return Response(written(data), status, {"cache-control": PRIVATE, **(headers or {})}, JSON)
 
 
 def published(
     request: Request, document: Document | None, media: str = JSON, *, keep: str = PUBLIC, name: str | None = None
 ) -> Response:
-    """Give published bytes, or status 304 where the client has this version already.
+    """Return published bytes, or status 304 where the client has this version already.
 
     Raises:
         Problem: there is nothing.
@@ -46,7 +46,7 @@ def published(
 
 
 def public_headers(etag: str, keep: str) -> dict[str, str]:
-    """Give the headers of published bytes; pages of other sites may read them."""
+    """Return the headers of published bytes; pages of other sites may read them."""
     headers = {"etag": etag, "cache-control": keep, "access-control-allow-origin": "*"}
     return headers | {"cross-origin-resource-policy": "cross-origin"}
 
@@ -63,7 +63,7 @@ def written(data: Any) -> bytes:
 
 
 def page(items: Sequence[T], key: Callable[[T], str], cursor: str | None, limit: int) -> tuple[Sequence[T], str | None]:
-    """Give the items after a cursor, and the cursor of the next page (None: there is none).
+    """Return the items after a cursor, and the cursor of the next page (None: there is none).
 
     Raises:
         Problem: the cursor is none that was given out.
@@ -101,7 +101,7 @@ def opened(cursor: str) -> str:
 
 
 def unknown_cursor() -> Problem:
-    """Give the problem of a cursor that was not given out; it may name a task, so it is not repeated."""
+    """Return the problem of a cursor that was not given out; it may name a task, so it is not repeated."""
     detail = (
         "This cursor is not one that this list gave out. Begin again without it, or send `next` of the page before."
     )

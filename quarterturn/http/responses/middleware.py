@@ -116,7 +116,7 @@ class Guard:
     def _refusal(
         self, scope: Scope, code: str, headers: Mapping[str, str], **members: Unpack[problems.Members]
     ) -> Response:
-        """Give a problem: as a page to a browser, which accepts HTML, and as a document to programs."""
+        """Return a problem: as a page to a browser, which accepts HTML, and as a document to programs."""
         if b"text/html" in dict(scope["headers"]).get(b"accept", b"").lower():
             return self._page(code, {"vary": "accept", **headers}, members.get("detail"))
         return problems.answer(code, headers, **members)
@@ -160,7 +160,7 @@ async def _read(scope: Scope, receive: Receive, most: int) -> Receive | None:
 
 @lru_cache(maxsize=4096)
 def _network(host: str) -> str:
-    """Give the address that asks; of IPv6 the network, since everybody has as many addresses as they like."""
+    """Return the address that asks; of IPv6 the network, since everybody has as many addresses as they like."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

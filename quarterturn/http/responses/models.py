@@ -26,7 +26,7 @@ WORDS: dict[str, str] = {}
 
 
 def _text(pattern: str, words: str, example: str) -> Any:
-    """Give the rule of a text, and remember its words and its example."""
+    """Return the rule of a text, and remember its words and its example."""
     EXAMPLES[pattern], WORDS[pattern] = example, words
     return Field(pattern=pattern, examples=[example])
 

@@ -159,7 +159,7 @@ def code_of(error: BaseException) -> str:
 
 
 def code_of_status(status: int) -> str:
-    """Give the problem that a bare status stands for."""
+    """Return the problem that a bare status stands for."""
     return _STATUS.get(status, "malformed" if status < 500 else "mistake")  # noqa: PLR2004 - the server's own statuses
 
 
@@ -170,14 +170,14 @@ def answer(code: str, headers: Mapping[str, str] | None = None, **members: Unpac
 
 
 def document(code: str, **members: Unpack[Members]) -> dict[str, Any]:
-    """Give the document of a problem."""
+    """Return the document of a problem."""
     status, title = PROBLEMS[code]
     fixed = {"type": TYPE + code, "code": code, "title": title, "status": status, "detail": DETAILS[code]}
     return fixed | members
 
 
 def shown(value: Any) -> Any:
-    """Give a value as a problem may repeat it: short, and None if it may hold a secret or names a task."""
+    """Return a value as a problem may repeat it: short, and None if it may hold a secret or names a task."""
     if isinstance(value, bool | int):
         return value
     if not isinstance(value, str) or _SECRET.search(value):

@@ -26,11 +26,11 @@ class LogView:
         self._folder, self._policy = folder, policy
 
     def note(self, size: int | None = None) -> bytes | None:
-        """Give the newest signed checkpoint, or the one that was published at a size."""
+        """Return the newest signed checkpoint, or the one that was published at a size."""
         return self._read(HEAD if size is None else f"{KEPT}/{size}")
 
     def newest(self, most: int) -> list[tuple[int, datetime, str]]:
-        """Give the newest of all checkpoints that were published: size, when its file was written, and the note."""
+        """Return the newest of all checkpoints that were published: size, when its file was written, and the note."""
         names = [name for name in _listed(self._folder / KEPT) if name.isdecimal()]
         sizes = sorted(map(int, names), reverse=True)[:most]
         files = [(size, self._folder / KEPT / str(size)) for size in sizes]
@@ -39,11 +39,11 @@ class LogView:
         ]
 
     def tile(self, path: str) -> bytes | None:
-        """Give a tile by its path below `tile/`, as C2SP tlog-tiles names it."""
+        """Return a tile by its path below `tile/`, as C2SP tlog-tiles names it."""
         return self._read(f"tile/{path}") if TILE.fullmatch(path) else None
 
     def leaf(self, index: int) -> tuple[bytes, int] | None:
-        """Give a leaf and the size of the log; None where there is no such leaf."""
+        """Return a leaf and the size of the log; None where there is no such leaf."""
         tree = self._tree()
         if tree is None or not 0 <= index < tree.size:
             return None

@@ -70,7 +70,7 @@ class Archive:
         return f'"{self.sha256}"'
 
     def as_json(self) -> dict[str, Any]:
-        """Give what lists say of it."""
+        """Return what lists say of it."""
         return {"url": f"/releases/{self.path.name}", "bytes": self.bytes, "sha256": self.sha256}
 
 
@@ -90,19 +90,19 @@ class PublicView:
     # -- documents ----------------------------------------------------------------------------------------------------
 
     def rotations(self) -> Document | None:
-        """Give the turns and cohorts."""
+        """Return the turns and cohorts."""
         return self._document(self._view / ROTATIONS)
 
     def findings(self) -> Document | None:
-        """Give the findings in sum."""
+        """Return the findings in sum."""
         return self._document(self._view / FINDINGS)
 
     def key(self) -> Document | None:
-        """Give the log's public key."""
+        """Return the log's public key."""
         return self._document(self._public / KEY)
 
     def signers(self) -> Document | None:
-        """Give the list of those who signed months."""
+        """Return the list of those who signed months."""
         return self._document(self._public / SIGNERS)
 
     def signed(self) -> Sequence[str]:
@@ -110,7 +110,7 @@ class PublicView:
         return sorted(path.name for path in self._months.glob("*") if is_month(path.name))
 
     def of_month(self, month: str, file: str) -> Document | None:
-        """Give a signed file of a turn."""
+        """Return a signed file of a turn."""
         known = is_month(month) and file in FILES
         return self._document(self._months / month / file) if known else None
 
@@ -119,7 +119,7 @@ class PublicView:
         return sorted(p.stem for p in (self._view / LEADERBOARDS).glob("*.json") if is_month(p.stem))
 
     def leaderboard(self, month: str) -> Document | None:
-        """Give a month's leaderboard, each line with the display name that its agent has now, or None."""
+        """Return a month's leaderboard, each line with the display name that its agent has now, or None."""
         written = self._document(self._view / LEADERBOARDS / f"{month}.json") if is_month(month) else None
         return written and Document.of(self._named(json.loads(written.body)))
 
@@ -139,7 +139,7 @@ class PublicView:
         return [item for listed in lists if listed is not None for item in json.loads(listed)]
 
     def task(self, name: str) -> dict[str, Any] | None:
-        """Give a published task whole, with what its commitment is opened with where it was released."""
+        """Return a published task whole, with what its commitment is opened with where it was released."""
         for of in (DEV_SET, *self.releases()):
             listed = self._listed(of)
             if listed is not None and name.encode() in listed:
@@ -200,23 +200,23 @@ class PublicView:
         return {path.relative_to(folder).as_posix(): path for path in paths}
 
     def manifest(self, release: str) -> Document | None:
-        """Give a release's manifest."""
+        """Return a release's manifest."""
         return self._document(self._releases / release / MANIFEST) if is_release(release) else None
 
     def archive(self, release: str) -> Archive | None:
-        """Give a release in one file, or None where there is no such release, or no archive of it yet."""
+        """Return a release in one file, or None where there is no such release, or no archive of it yet."""
         path, digest = self._view / ARCHIVES / f"{release}{ARCHIVE}", self.archive_digest(release)
         if digest is None or not path.is_file():
             return None
         return Archive(path, path.stat().st_size, digest.body.decode().partition(" ")[0])
 
     def archive_digest(self, release: str) -> Document | None:
-        """Give the digest of that file, as `sha256sum` writes it."""
+        """Return the digest of that file, as `sha256sum` writes it."""
         path = self._view / ARCHIVES / f"{release}{DIGEST}"
         return self._document(path) if is_release(release) else None
 
     def attestation(self, release: str) -> Document | None:
-        """Give the statement of which tasks a release published."""
+        """Return the statement of which tasks a release published."""
         return self._document(self._releases / release / ATTESTATION) if is_release(release) else None
 
     @staticmethod
@@ -228,6 +228,6 @@ class PublicView:
 
 
 def _line_of(path: Path, name: str) -> Any:
-    """Give the line of a task in a file of a release."""
+    """Return the line of a task in a file of a release."""
     candidates = (json.loads(line) for line in path.read_bytes().splitlines() if name.encode() in line)
     return next(line for line in candidates if line["id"] == name)

@@ -84,7 +84,7 @@ class ResponseCache:
             await self._app(scope, receive, send)
 
     def _look(self) -> Version:
-        """Give the version of what is public; what was kept of another one is let go."""
+        """Return the version of what is public; what was kept of another one is let go."""
         version = tuple(map(_changed, self._folders))
         if version != self._version:
             self._empty()
@@ -126,7 +126,7 @@ class ResponseCache:
 
 
 def _both(route: Any, headers: Mapping[bytes, bytes], body: bytes) -> CachedResponse:
-    """Give an answer as it is kept, and a page in gzip beside it: under a weak tag, for its bytes are others."""
+    """Return an answer as it is kept, and a page in gzip beside it: under a weak tag, for its bytes are others."""
     if not headers.get(b"content-type", b"").startswith(_PAGE):
         return _kept(route, headers, body)
     varies, small = {**headers, _VARIES[0]: _VARIES[1]}, gzip.compress(body, mtime=0)

@@ -26,7 +26,7 @@ _INLINE = re.compile(rb'url\("data:(?:[^"\\]|\\.)*"\)|url\(data:[^)]*\)')
 
 @cache
 def files(installed: Path = INSTALLED) -> Mapping[str, Document]:
-    """Give the files by their names, or none where one is missing; they are read once."""
+    """Return the files by their names, or none where one is missing; they are read once."""
     places = {name: OURS / name if (OURS / name).is_file() else installed / name for name in MEDIA}
     if not all(place.is_file() for place in places.values()):
         return {}

@@ -60,7 +60,7 @@ class _OwnPages:
         self._traces, self._measures, self._calendar, self._names = traces, measures, calendar, names
 
     def quotas(self, account: str) -> dict[str, Any]:
-        """Give the use and the rest of each quota."""
+        """Return the use and the rest of each quota."""
         return self._submitting.quotas(account)
 
     def cancel(self, name: str, account: str) -> None:
@@ -88,7 +88,7 @@ class _OwnPages:
         return submission.overview(account, documents, quotas, *queries, submit=shown, names=names)
 
     def listed(self, account: str, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
-        """Give a page of the submissions, and the cursor of the next one."""
+        """Return a page of the submissions, and the cursor of the next one."""
         records, more = listed(self._submissions, account, cursor)
         return self._view.each(records), more
 
@@ -102,7 +102,7 @@ class _OwnPages:
         return submission.page(account, document, waits, quotas, trace, measured=measured, retry=retry, due=due)
 
     def grids(self, name: str, account: str) -> dict[str, Grid]:
-        """Give the tables of a submission's page."""
+        """Return the tables of a submission's page."""
         document = self._view.of(self._submissions.get(name, account))
         trace = self.trace(name, account)
         return submission.grids(document, self.quotas(account), trace, self._measured(name, trace, account))
@@ -123,7 +123,7 @@ class _OwnPages:
         return self._measures.figures(f"Submission {name}", trace, account) if trace else None
 
     def trace(self, name: str, account: str) -> dict[str, Any] | None:
-        """Give what may be shown of a run, or None where that is nothing."""
+        """Return what may be shown of a run, or None where that is nothing."""
         try:
             trace: dict[str, Any] = self._traces.own(name, account)["trace"]
         except NotFound:
@@ -146,13 +146,13 @@ def mine(request: Request, own: Own, who: Who, cursor: Cursor = None) -> Respons
 
 
 def service_address(request: Request) -> str:
-    """Give the address of the service as this caller knows it, without a slash at the end."""
+    """Return the address of the service as this caller knows it, without a slash at the end."""
     return str(request.base_url).rstrip("/")
 
 
 @router.get("/mine/{file}", name="submissions_table")
 def mine_table(own: Own, who: Who, file: str, cursor: Cursor = None) -> Response:
-    """Give a table of that page."""
+    """Return a table of that page."""
     documents, _ = own.listed(who.account, cursor)
     tables = (submission.submissions(documents), submission.budget(own.quotas(who.account)))
     return _table({grid.name: grid for grid in tables}, file)
@@ -168,13 +168,13 @@ def one(own: Own, who: Who, id: Id) -> Response:  # noqa: A002 - the path's own 
 
 @router.get("/submission/{id}/events", name="submission_page_events")
 def page_events(request: Request, store: Submissions, view: View, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
-    """Give the page's script the events that the interface gives: a page takes the cookie, and the interface none."""
+    """Return the page's script the events that the interface gives: a page takes the cookie, and the interface none."""
     return events(request, store, view, who, id)
 
 
 @router.get("/static/submission.js", name="submission_script")
 def submission_script(request: Request) -> Response:
-    """Give the script that keeps that page up to date."""
+    """Return the script that keeps that page up to date."""
     return json_responses.published(request, script, JAVASCRIPT)
 
 
@@ -188,7 +188,7 @@ def one_trace(own: Own, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
 
 @router.get("/submission/{id}/{file}", name="submission_table")
 def one_table(own: Own, who: Who, id: Id, file: str) -> Response:  # noqa: A002 - likewise
-    """Give a table of that page."""
+    """Return a table of that page."""
     return _table(own.grids(id, who.account), file)
 
 
@@ -208,7 +208,7 @@ def findings_page(store: Findings, who: Who, *, everything: Everything = False) 
 
 @router.get("/findings/details/{file}", name="findings_table")
 def findings_table(store: Findings, file: str, *, everything: Everything = False) -> Response:
-    """Give a table of that page."""
+    """Return a table of that page."""
     listing = listed_findings(store, None, everything=everything).as_json()
     return _table(findings.grids(listing), file)
 

@@ -64,7 +64,7 @@ def queue(submissions: Submissions) -> Response:
 
 @router.get("/turn", response_model=documents.TurnStatus, name="turn_status")
 def turn(months: Months) -> Response:
-    """Give the turns that were made and what waits for a maintainer, as `quarterturn turn status` does."""
+    """Return the turns that were made and what waits for a maintainer, as `quarterturn turn status` does."""
     return json_responses.plain(turn_status.status(months))
 
 

@@ -25,14 +25,14 @@ def agent_page(request: Request, view: View, submitter: str, agent: str) -> Resp
 
 @router.get("/agents/{submitter}/{agent}/{file}", name="agent_table")
 def agent_table(request: Request, view: View, submitter: str, agent: str, file: str) -> Response:
-    """Give a table of that page."""
+    """Return a table of that page."""
     lines = _lines(view, submitter, agent)
     data, media = html.chosen(agents.grids(submitter, agent, lines, view.retired_results()), file)
     return json_responses.published(request, Document.of(data), media)
 
 
 def _lines(view: View, submitter: str, agent: str) -> list[agents.Item]:
-    """Give an agent's lines.
+    """Return an agent's lines.
 
     Raises:
         Problem: it is on no leaderboard.

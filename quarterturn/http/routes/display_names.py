@@ -38,7 +38,7 @@ class NameChanges:
         self._names, self._public = names, public
 
     def choose(self, account: str, agent: str, name: str) -> Agent:
-        """Give an agent a name.
+        """Return an agent a name.
 
         Raises:
             Malformed, ReservedName, NotFound, NameTaken, OverQuota: as for `DisplayNames.choose`.

@@ -28,13 +28,13 @@ def explorer_page(request: Request, view: View) -> Response:
 
 @router.get("/static/explorer.js", name="explorer_script")
 def explorer_script(request: Request) -> Response:
-    """Give the explorer's script."""
+    """Return the explorer's script."""
     return json_responses.published(request, script, JAVASCRIPT)
 
 
 @router.get("/verify.html", name="verifier")
 def verifier_page(request: Request) -> Response:
-    """Give the page that checks a release from a disk; it is for saving, so it is not shown here."""
+    """Return the page that checks a release from a disk; it is for saving, so it is not shown here."""
     response = json_responses.published(request, verifier, html.HTML)
     response.headers["content-disposition"] = 'attachment; filename="verify.html"'
     return response

@@ -22,7 +22,7 @@ MOST = 50  # entries of a feed
 
 
 def rotations(view: View) -> dict[str, Any]:
-    """Give the public document of rotations."""
+    """Return the public document of rotations."""
     rotations_document = view.rotations()
     if rotations_document is None:
         raise Problem("not-found")
@@ -35,7 +35,7 @@ Rotations = Annotated[dict[str, Any], Depends(rotations)]
 
 @router.get("/releases.atom", name="release_feed")
 def releases(request: Request, view: View, rotations: Rotations) -> Response:
-    """Give the feed of releases."""
+    """Return the feed of releases."""
     release_names = set(view.releases())
     entries = [
         Entry(
@@ -55,7 +55,7 @@ def releases(request: Request, view: View, rotations: Rotations) -> Response:
 
 @router.get("/checkpoints.atom", name="checkpoint_feed")
 def checkpoints(request: Request, log: Log, rotations: Rotations) -> Response:
-    """Give the feed of the log's checkpoints."""
+    """Return the feed of the log's checkpoints."""
     entries = [
         Entry(str(size), f"The log has {size} leaves", at, f"/log/checkpoints/{size}", TEXT, note)
         for size, at, note in log.newest(MOST)

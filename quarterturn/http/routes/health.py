@@ -36,7 +36,7 @@ def readyz(health: Health) -> Response:
 
 @router.get("/metrics", response_class=Response, responses=models.content("text/plain"), name="metrics")
 def metrics(request: Request, submissions: Submissions, health: Health, calendar: Calendar, outbox: Outbox) -> Response:
-    """Give the metrics; none of them tells of a task or names an account."""
+    """Return the metrics; none of them tells of a task or names an account."""
     counts: Counter[tuple[str, str, int]] = request.app.state.counts
     requests = (
         ({"route": route, "method": method, "status": str(status)}, count)

@@ -20,7 +20,7 @@ Count = Annotated[int, Query(ge=0, le=MAX_SIZE)]
 
 
 def log(request: Request) -> LogView:
-    """Give the log's folder, which is all that these routes know."""
+    """Return the log's folder, which is all that these routes know."""
     view: LogView = request.app.state.log
     return view
 
@@ -30,19 +30,19 @@ Log = Annotated[LogView, Depends(log)]
 
 @router.get("/checkpoint", response_class=Response, responses=NOTE, name="checkpoint")
 def checkpoint(request: Request, log: Log) -> Response:
-    """Give the newest signed checkpoint (C2SP checkpoint, a signed note)."""
+    """Return the newest signed checkpoint (C2SP checkpoint, a signed note)."""
     return json_responses.published(request, _tagged(log.note()), TEXT)
 
 
 @router.get("/checkpoints/{size}", response_class=Response, responses=NOTE, name="checkpoint_of_size")
 def checkpoint_of_size(request: Request, log: Log, size: Annotated[int, Path(ge=0, le=MAX_SIZE)]) -> Response:
-    """Give the checkpoint that was published when the log had so many leaves."""
+    """Return the checkpoint that was published when the log had so many leaves."""
     return json_responses.published(request, _tagged(log.note(size)), TEXT)  # witnesses' lines come to stand under it
 
 
 @router.get("/tile/{path:path}", response_class=Response, responses=models.content(BYTES), name="tile")
 def tile(request: Request, log: Log, path: str) -> Response:
-    """Give a tile of hashes, or a bundle of leaves below `entries/`."""
+    """Return a tile of hashes, or a bundle of leaves below `entries/`."""
     return json_responses.published(request, _tagged(log.tile(path)), BYTES, keep=json_responses.FOR_EVER)
 
 

@@ -33,12 +33,12 @@ def months(request: Request, view: View) -> Response:
     name="get_month_file",
 )
 def month_file(request: Request, view: View, month: models.MonthName, file: Signed) -> Response:
-    """Give a turn's final checkpoint, its SSH signature, or its attestation (in-toto in DSSE)."""
+    """Return a turn's final checkpoint, its SSH signature, or its attestation (in-toto in DSSE)."""
     media = JSON if file.endswith(".json") else TEXT
     return json_responses.published(request, view.of_month(month, file), media, keep=json_responses.FOR_EVER)
 
 
 @router.get("/keys/{file}", response_class=Response, responses=models.content("text/plain"), name="get_key")
 def key(request: Request, view: View, file: Key) -> Response:
-    """Give the log's verifier key, or the signers of months (OpenSSH). Compare them with a copy from elsewhere."""
+    """Return the log's verifier key, or the signers of months (OpenSSH). Compare them with a copy from elsewhere."""
     return json_responses.published(request, view.key() if file == "log.vkey" else view.signers(), TEXT)

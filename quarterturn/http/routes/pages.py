@@ -41,7 +41,7 @@ def leaderboard_page(request: Request, view: View, month: str) -> Response:
 
 @router.get("/leaderboard/{month}/{file}", name="leaderboard_table")
 def leaderboard_table(request: Request, view: View, month: str, file: str) -> Response:
-    """Give a table of that page."""
+    """Return a table of that page."""
     return _table(request, leaderboard.grids, view.leaderboard(month), file)
 
 
@@ -53,7 +53,7 @@ def rotation_page(request: Request, view: View) -> Response:
 
 @router.get("/rotation/{file}", name="rotation_table")
 def rotation_table(request: Request, view: View, file: str) -> Response:
-    """Give a table of that page."""
+    """Return a table of that page."""
     return _table(request, rotation.grids, view.rotations(), file)
 
 
@@ -65,7 +65,7 @@ def release_page(request: Request, view: View, release: str) -> Response:
 
 @router.get("/release/{release}/{file}", name="release_table")
 def release_table(request: Request, view: View, release: str, file: str) -> Response:
-    """Give a table of that page."""
+    """Return a table of that page."""
     data, media = html.chosen(releases.grids(release, _release(view, release)), file)
     return json_responses.published(request, Document.of(data), media)
 

@@ -16,7 +16,7 @@ router = APIRouter(tags=["public"])
 
 
 def view(request: Request) -> PublicView:
-    """Give the public view, which is all that these routes know."""
+    """Return the public view, which is all that these routes know."""
     public_view: PublicView = request.app.state.view
     return public_view
 
@@ -39,7 +39,7 @@ def tasks(
 
 @router.get("/tasks/{id}", response_model=models.TaskDetail, name="get_task")
 def task(request: Request, view: View, id: str) -> Response:  # noqa: A002 - the path's own word
-    """Give a public task. The answer for a private task is the same as for an id that does not exist."""
+    """Return a public task. The answer for a private task is the same as for an id that does not exist."""
     found = view.task(id)
     return json_responses.published(request, Document.of(json_responses.written(found)) if found else None)
 
@@ -54,7 +54,7 @@ def leaderboard(
         Query(description="One track."),
     ] = None,
 ) -> Response:
-    """Give a month's leaderboard: every figure with its interval, ranks within a track."""
+    """Return a month's leaderboard: every figure with its interval, ranks within a track."""
     months = view.months()
     document = view.leaderboard(month or (months[-1] if months else ""))
     if document is None:
@@ -72,7 +72,7 @@ def _of_track(body: bytes, track: str) -> bytes:
 
 @router.get("/rotations", response_model=documents.Rotations, name="rotations")
 def rotations(request: Request, view: View) -> Response:
-    """Give the turns, the cohorts with their sizes, and when the next turn is due."""
+    """Return the turns, the cohorts with their sizes, and when the next turn is due."""
     return json_responses.published(request, view.rotations())
 
 

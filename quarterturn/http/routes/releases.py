@@ -36,7 +36,7 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
 
 
 def bare(media: str) -> str:
-    """Give a media type without its parameters."""
+    """Return a media type without its parameters."""
     return media.partition(";")[0]
 
 
@@ -69,7 +69,7 @@ def archived(view: PublicView, release: str) -> dict[str, Any] | None:
 
 @router.get("/releases/{release}.tar", response_class=Response, responses=ANSWERS, name="get_release_archive")
 def release_archive(request: Request, view: View, release: str) -> Response:
-    """Give a release in one file: a tar whose bytes follow from the release's files alone. `Range` is answered."""
+    """Return a release in one file: a tar whose bytes follow from the release's files alone. `Range` is answered."""
     archive = view.archive(release)
     if archive is None:
         raise Problem("not-found")
@@ -96,13 +96,13 @@ def release_archive(request: Request, view: View, release: str) -> Response:
     name="get_release_archive_digest",
 )
 def release_archive_digest(request: Request, view: View, release: str) -> Response:
-    """Give the SHA-256 of that file, as `sha256sum --check` takes it."""
+    """Return the SHA-256 of that file, as `sha256sum --check` takes it."""
     return json_responses.published(request, view.archive_digest(release), TEXT, keep=json_responses.FOR_EVER)
 
 
 @router.get("/releases/{release}", response_model=models.ReleaseShape, name="get_release")
 def release(request: Request, view: View, release: str) -> Response:
-    """Give a release's manifest and files."""
+    """Return a release's manifest and files."""
     manifest, files = view.manifest(release), view.files(release)
     if manifest is None:
         raise Problem("not-found")
@@ -126,7 +126,7 @@ def release(request: Request, view: View, release: str) -> Response:
     name="get_release_file",
 )
 def release_file(request: Request, view: View, release: str, path: str) -> Response:
-    """Give a file of a release, as it was published."""
+    """Return a file of a release, as it was published."""
     file_path = view.files(release).get(path)
     if file_path is None:
         raise Problem("not-found")
@@ -139,13 +139,13 @@ def release_file(request: Request, view: View, release: str, path: str) -> Respo
     "/attestations/{release}", response_class=IntotoResponse, response_model=documents.Statement, name="get_attestation"
 )
 def attestation(request: Request, view: View, release: str) -> Response:
-    """Give the in-toto statement of the tasks that a release published, with their hashes."""
+    """Return the in-toto statement of the tasks that a release published, with their hashes."""
     document = view.attestation(release)
     return json_responses.published(request, document, IntotoResponse.media_type, keep=json_responses.FOR_EVER)
 
 
 def _part(request: Request, archive: Archive) -> tuple[int, int] | None:
-    """Give the first byte of the part that is asked for and the one after its last; None: the whole file.
+    """Return the first byte of the part that is asked for and the one after its last; None: the whole file.
 
     Raises:
         Problem: the file has no such part.

@@ -71,7 +71,7 @@ def _submitted(form: Form, own: Own, intake: Intake, account: str, service: str)
 
 
 def _taken(form: Form, intake: Intake, account: str) -> tuple[str, Response | None]:
-    """Give what is wrong with a form, or the answer of the interface to it."""
+    """Return what is wrong with a form, or the answer of the interface to it."""
     problem = _missing(form)
     if problem:
         return problem, None
@@ -101,7 +101,7 @@ def _request(form: Form) -> tuple[models.Agent, SubmissionSet]:
 
 
 def _problem_of(error: Exception) -> str:
-    """Give the mistake that an error stands for; "" where it stands for none of the form's."""
+    """Return the mistake that an error stands for; "" where it stands for none of the form's."""
     if isinstance(error, ValidationError):
         return _OF_FIELDS.get(str(error.errors()[0]["loc"][0]), "malformed")
     if not isinstance(error, ApplicationError | Problem):

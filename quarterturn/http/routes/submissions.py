@@ -113,7 +113,7 @@ def submissions(
 def listed(
     store: Submissions, account: str, cursor: str | None, limit: int = PAGE
 ) -> tuple[Sequence[SubmissionRecord], str | None]:
-    """Give a page of an account's submissions, and the cursor of the next one (None: there is none).
+    """Return a page of an account's submissions, and the cursor of the next one (None: there is none).
 
     Raises:
         Problem: the cursor is none that was given out.
@@ -127,7 +127,7 @@ def listed(
 
 @router.get("/submissions/{id}", response_model=models.SubmissionShape, name="get_submission")
 def submission(store: Submissions, view: View, who: Who, id: Id) -> Response:  # noqa: A002 - the path's own word
-    """Give a submission's state, and its figures once it is done."""
+    """Return a submission's state, and its figures once it is done."""
     return json_responses.plain(view.of(store.get(id, who.account)))
 
 
@@ -183,7 +183,7 @@ def _event(look: Look) -> bytes:
 
 
 def looks(store: Submissions, view: View, names: Collection[str]) -> dict[str, Look]:
-    """Give the state of several submissions, in one query of the queue."""
+    """Return the state of several submissions, in one query of the queue."""
     records = store.some(names)
     return {
         record.id: Look(record.state, json_responses.written(shown), record.tasks == "private")
@@ -199,13 +199,13 @@ def cancel(submitting: Submitting, view: View, who: Who, id: Id) -> Response:  #
 
 @router.get("/quota", response_model=models.Quotas, name="quota")
 def quota(submitting: Submitting, who: Who) -> Response:
-    """Give the use and the rest of each quota."""
+    """Return the use and the rest of each quota."""
     return json_responses.plain(submitting.quotas(who.account))
 
 
 @router.get("/runs/{id}", response_model=models.RunShape, name="get_run", tags=["public"])
 def run(traces: Traces, who: Perhaps, id: Id) -> Response:  # noqa: A002 - likewise
-    """Give a run's tasks: to everybody if its owner has published it, to its owner as far as the tasks are public."""
+    """Return a run's tasks: to everybody if its owner has published it, to its owner as far as the tasks are public."""
     document = traces.published(id)
     if document is None and who is not None:
         document = traces.own(id, who.account)

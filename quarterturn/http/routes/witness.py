@@ -27,7 +27,7 @@ log = logging.getLogger("quarterturn.witness")
 
 
 def create(witness: LocalWitness) -> Starlette:
-    """Give the application."""
+    """Return the application."""
 
     async def add_checkpoint(request: Request) -> Response:
         body = b""

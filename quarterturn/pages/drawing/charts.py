@@ -57,7 +57,7 @@ def jumps(rows: Sequence[Item]) -> Chart:
 
 
 def standing_out(row: Item) -> float:
-    """Give what puts changes in order: the excess that stands out of its own interval most comes first."""
+    """Return what puts changes in order: the excess that stands out of its own interval most comes first."""
     value, (low, high) = row["excess"]["value"] or 0.0, _interval(row, "excess")
     return -value / max(high - low, TINY) if low is not None and high is not None else 0.0
 
@@ -162,7 +162,7 @@ def _edges(tasks: Sequence[Item]) -> list[int]:
 
 
 def _cohorts(tasks: Sequence[Item]) -> list[tuple[int, int]]:
-    """Give where each cohort begins, and the rotation in which it went live."""
+    """Return where each cohort begins, and the rotation in which it went live."""
     starts = [place for place in range(len(tasks)) if not place or tasks[place]["first"] != tasks[place - 1]["first"]]
     return [(start, tasks[start]["first"]) for start in starts]
 
@@ -185,24 +185,24 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def scale(low: float, high: float) -> Callable[[float], float]:
-    """Give what turns a value into a place in per cent."""
+    """Return what turns a value into a place in per cent."""
     return lambda value: 100 * (value - low) / (high - low)
 
 
 def _framed(low: float, high: float) -> Callable[[float], float]:
-    """Give the same for values that may lie beyond the scale: they are drawn at its end."""
+    """Return the same for values that may lie beyond the scale: they are drawn at its end."""
     at = scale(low, high)
     return lambda value: at(min(max(value, low), high))
 
 
 def _reach(values: Iterable[float | None]) -> float:
-    """Give how far a scale goes on both sides of 0: whole tenths, at most everything."""
+    """Return how far a scale goes on both sides of 0: whole tenths, at most everything."""
     farthest = max((abs(value) for value in values if value is not None), default=0.1)
     return min(max(math.ceil(farthest * 10) / 10, 0.1), 1.0)
 
 
 def _extent(row: Item) -> Iterator[float | None]:
-    """Give every place that a waterfall reaches to."""
+    """Yield every place that a waterfall reaches to."""
     start = 0.0
     for name in PARTS:
         yield from (start + row[name][end] for end in ("value", "low", "high") if row[name][end] is not None)

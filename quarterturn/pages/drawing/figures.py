@@ -94,7 +94,7 @@ def columns(parts: Sequence[str]) -> list[Column]:
 
 
 def cells(line: Item, parts: Sequence[str]) -> dict[str, Any]:
-    """Give what stands in those columns."""
+    """Return what stands in those columns."""
     return {
         f"{part}_{name}" + ("" if bound == "value" else f"_{bound}"): line[part][name][bound] if line[part] else None
         for part in parts

@@ -89,24 +89,24 @@ class Grid:
     rows: Sequence[Row]
 
     def cells(self) -> list[list[Cell]]:
-        """Give the rows for people."""
+        """Return the rows for people."""
         heads = self.heads()
         pairs = list(zip(self.columns, heads, strict=True))
         return [[column.cell(row, number=head.number) for column, head in pairs] for row in self.rows]
 
     def heads(self) -> list[Cell]:
-        """Give the titles; one above numbers stands as they do."""
+        """Return the titles; one above numbers stands as they do."""
         return [
             Cell(column.title, "", any(_is_number(row[column.name]) for row in self.rows)) for column in self.columns
         ]
 
     def as_json(self) -> bytes:
-        """Give the rows for programs."""
+        """Return the rows for programs."""
         rows = [{column.name: row[column.name] for column in self.columns} for row in self.rows]
         return json.dumps({self.name: rows}, separators=(",", ":"), allow_nan=False).encode()
 
     def as_csv(self) -> bytes:
-        """Give the rows for spreadsheets, with their names above."""
+        """Return the rows for spreadsheets, with their names above."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\r\n")
         writer.writerow(column.name for column in self.columns)

@@ -104,12 +104,12 @@ class Queue:
         self._engine, self._clock, self._at_once, self._judged = engine, clock, at_once, judged
 
     def waiting(self) -> list[int]:
-        """Give the numbers of the waiting submissions, in the order in which they would be claimed now."""
+        """Return the numbers of the waiting submissions, in the order in which they would be claimed now."""
         with Session(self._engine) as session:
             return [number for number, _ in self._order(session)]
 
     def place(self, session: Session, number: int) -> int:
-        """Give the place of a row that was just written in its party's own backlog, from 1."""
+        """Return the place of a row that was just written in its party's own backlog, from 1."""
         own = select(AccountRow.party).join(SubmissionRow).where(SubmissionRow.number == number).scalar_subquery()
         backlog = (
             select(func.count())
@@ -361,7 +361,7 @@ def _waits_for_named() -> ColumnElement[bool]:
 
 
 def _is_of(only: WorkerClass, *, judged: bool) -> ColumnElement[bool]:
-    """Give `run_class` of images and endpoints as an SQL condition."""
+    """Return `run_class` of images and endpoints as an SQL condition."""
     if judged:  # every run has an exit
         return false() if only == "sealed" else true()
     row = SubmissionRow

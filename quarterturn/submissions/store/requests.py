@@ -85,7 +85,7 @@ class SubmissionRequest:
         return self.image if self.image is not None else self.endpoint or ""
 
     def digest(self) -> str:
-        """Give the SHA-256 that tells requests apart."""
+        """Return the SHA-256 that tells requests apart."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
@@ -215,7 +215,7 @@ class Submissions:
             return self._submitted(session, row), True
 
     def get(self, name: str, account: str | None = None) -> SubmissionRecord:
-        """Give a submission; with an account, only one of its own.
+        """Return a submission; with an account, only one of its own.
 
         Raises:
             NotFound: there is none, or it is somebody else's: nobody can tell which.
@@ -227,7 +227,7 @@ class Submissions:
             return self._submitted(session, row)
 
     def some(self, names: Collection[str]) -> Sequence[SubmissionRecord]:
-        """Give those of these names that there are."""
+        """Return those of these names that there are."""
         query = select(SubmissionRow).where(col(SubmissionRow.id).in_(names))
         with Session(self._engine) as session:
             return self._all(session, query)
@@ -296,7 +296,7 @@ class Submissions:
         return self.get(name, account)
 
     def quotas(self, account: str, month: str) -> dict[str, Quota]:
-        """Give the use and the rest of each quota, `private`, `dev`, `check` and `waiting`."""
+        """Return the use and the rest of each quota, `private`, `dev`, `check` and `waiting`."""
         with Session(self._engine) as session:
             return self._quotas(session, _party(session, account), month)
 
@@ -387,7 +387,7 @@ class Submissions:
 
 
 def _party(session: Session, account: str) -> Sequence[str]:
-    """Give the accounts that share their quotas with this one, and hold them against others that submit now."""
+    """Return the accounts that share their quotas with this one, and hold them against others that submit now."""
     row = session.get(AccountRow, account)
     if row is None:
         raise NotFound(f"there is no account '{account}'")

@@ -36,20 +36,20 @@ class TraceStore:
         self._engine = engine
 
     def get(self, name: str) -> Trace | None:
-        """Give the trace of a submission, or None where it has none yet."""
+        """Return the trace of a submission, or None where it has none yet."""
         with Session(self._engine) as session:
             row = session.get(TraceRow, name)
             return Trace(json.loads(zlib.decompress(row.body)), row.published_at) if row else None
 
     def scores(self, names: Collection[str]) -> dict[str, TraceScore]:
-        """Give the scores of these submissions' traces, of those that have one."""
+        """Return the scores of these submissions' traces, of those that have one."""
         query = select(TraceRow.submission, TraceRow.passed, TraceRow.attempted)
         with Session(self._engine) as session:
             rows = session.exec(query.where(col(TraceRow.submission).in_(names)))
             return {name: TraceScore(passed, attempted) for name, passed, attempted in rows}
 
     def published_dev_runs(self) -> Sequence[tuple[str, str, datetime]]:
-        """Give id, account and moment of each published run on the whole dev set, the newest first."""
+        """Return id, account and moment of each published run on the whole dev set, the newest first."""
         published = col(TraceRow.published_at)
         query = (
             select(SubmissionRow.id, SubmissionRow.account, TraceRow.published_at)

@@ -50,7 +50,7 @@ def task(table: ResultTable, rotation: int) -> list[DetectorResult]:
 
 
 def _sides(month: Expected, place: int, most: float) -> list[float]:
-    """Give the p-values of the "all pass" and "none passes" sides, leaving out a side that could not be significant."""
+    """Return the p-values of "all pass" and "none passes", leaving out a side that could not be significant."""
     taken = month.taken[:, place]
     easier, weights = _easier(month, place)
     chances, usual = month.chances(place, easier)[:, taken], month.usual[taken, place]
@@ -63,6 +63,6 @@ def _sides(month: Expected, place: int, most: float) -> list[float]:
 
 
 def _easier(month: Expected, place: int) -> tuple[Floats, Floats]:
-    """Give quadrature points (K,) of how much easier a task may be than expected, and their weights."""
+    """Return quadrature points (K,) of how much easier a task may be than expected, and their weights."""
     points = [NODES * np.sqrt(month.unknown[place] + variance) for _, variance in month.changes()]
     return np.concatenate(points), np.concatenate([share * WEIGHTS for share, _ in month.changes()])

@@ -44,7 +44,7 @@ class Residuals:
     unknown: Floats
 
     def kept(self, run: int, before: Floats) -> tuple[float, float]:
-        """Give score and information of the share of habits that a run keeps.
+        """Return score and information of the share of habits that a run keeps.
 
         Args:
             run: the run.
@@ -63,14 +63,14 @@ class Residuals:
 
 
 def earlier_runs(table: ResultTable) -> Floats:
-    """Give (P, P) 1 where the second run is an earlier one of the same submitter, else 0."""
+    """Return (P, P) 1 where the second run is an earlier one of the same submitter, else 0."""
     own = table.submitter[:, None] == table.submitter
     counts: Floats = (own & (table.rotation[:, None] > table.rotation)).astype(float)
     return counts
 
 
 def continuity(table: ResultTable, *kinds: Residuals) -> Floats:
-    """Give (P, P) how much the results of an earlier run of the same submitter count for a run: 0 to 1."""
+    """Return (P, P) how much the results of an earlier run of the same submitter count for a run: 0 to 1."""
     prior = PRIOR
     for _ in range(ROUNDS):
         counts, shares = _counts(table, kinds, prior)
@@ -80,7 +80,7 @@ def continuity(table: ResultTable, *kinds: Residuals) -> Floats:
 
 
 def _counts(table: ResultTable, kinds: Sequence[Residuals], prior: Floats) -> tuple[Floats, Floats]:
-    """Give that, and the posterior of the share that each run with a past keeps."""
+    """Return that, and the posterior of the share that each run with a past keeps."""
     counts, shares = earlier_runs(table), []
     for run in np.argsort(table.rotation, kind="stable"):
         past = np.flatnonzero(counts[run])

@@ -100,7 +100,7 @@ def copying(table: ResultTable, rotation: int) -> list[DetectorResult]:
 
 
 def _by_submitters(names: tuple[str, ...], left: Ints, right: Ints, z: Floats, effect: Floats) -> list[DetectorResult]:
-    """Give for each pair of submitters the test of its most similar pair of runs."""
+    """Return for each pair of submitters the test of its most similar pair of runs."""
     pair = np.minimum(left, right) * len(names) + np.maximum(left, right)
     order = np.lexsort((-z, pair))
     pairs, first, count = np.unique(pair[order], return_index=True, return_counts=True)
@@ -133,7 +133,7 @@ def _month(table: ResultTable, rotation: int) -> _Month:
 
 
 def _efforts(log: Floats, counted: Floats, places: Ints) -> Floats:
-    """Give task, known, run and sd of `_Month`, (4, P, I), from passes or from failures of all months that count."""
+    """Return task, known, run and sd of `_Month`, (4, P, I), from passes or from failures of all months that count."""
     count, made = counted.sum(axis=0), counted.sum(axis=1)
     overall = float((log * counted).sum() / max(counted.sum(), 1))
     task, run = np.full(log.shape[1], overall), np.zeros(len(log))
@@ -148,7 +148,7 @@ def _efforts(log: Floats, counted: Floats, places: Ints) -> Floats:
 
 
 def _screen(month: _Month) -> tuple[Floats, Floats, Floats]:
-    """Give for all pairs of runs (P, P) the equal verdicts, those with equal calls, and how many are expected."""
+    """Return for all pairs of runs (P, P) the equal verdicts, those with equal calls, and how many are expected."""
     like, equal, expected = np.zeros((3, len(month.submitter), len(month.submitter)))
     mean = month.task + month.run
     for task, cap in enumerate(month.cap):
@@ -166,7 +166,7 @@ def _screen(month: _Month) -> tuple[Floats, Floats, Floats]:
 
 
 def _exact(month: _Month, first: Ints, second: Ints) -> Floats:
-    """Give the z-scores (Q,) of pairs of runs."""
+    """Return the z-scores (Q,) of pairs of runs."""
     alike = month.taken[first] & month.taken[second] & (month.passed[first] == month.passed[second])
     as_many = alike & (month.calls[first] == month.calls[second])
     same = as_many & (month.sequence[first] == month.sequence[second])
@@ -186,7 +186,7 @@ def _exact(month: _Month, first: Ints, second: Ints) -> Floats:
 
 
 def _powers(month: _Month, first: Ints, second: Ints) -> Iterator[tuple[Floats, Floats]]:
-    """Give the power-series terms, in the correlation, of the probabilities of equal calls and of the observed calls.
+    """Yield the power-series terms, in the correlation, of the probabilities of equal calls and of the observed calls.
 
     The correlation is of log calls in Q pairs of runs; each is of shape (Q, I).
     """
@@ -216,7 +216,7 @@ def _powers(month: _Month, first: Ints, second: Ints) -> Iterator[tuple[Floats, 
 
 
 def _two_point(gain: Floats, chance: Floats, seen: Floats) -> Floats:
-    """Give the z-scores (Q,) of sums of two-valued variables worth `gain` (Q, I): saddlepoint formula of tails.py."""
+    """Return the z-scores (Q,) of sums of two-valued variables worth `gain` (Q, I): saddlepoint formula of tails.py."""
     mean = (gain * chance).sum(axis=1)
     sd = np.sqrt(np.maximum((gain**2 * chance * (1 - chance)).sum(axis=1), 1e-12))
     gain = gain / sd[:, None]

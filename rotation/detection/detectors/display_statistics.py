@@ -22,7 +22,7 @@ CERTAIN = 1e-9
 
 
 def jump_z(passed: tuple[int, int], taken: tuple[int, int]) -> float | None:
-    """Give the z-score of the change between two shares; above 0 if the later one is larger, None if undefined.
+    """Return the z-score of the change between two shares; above 0 if the later one is larger, None if undefined.
 
     This is the two-proportion z-test with a pooled variance, the usual score-jump test. It assumes independent, equal
     tasks and two equally hard sets.
@@ -41,7 +41,7 @@ def jump_z(passed: tuple[int, int], taken: tuple[int, int]) -> float | None:
 
 
 def person_fit(passed: Bools, chance: Floats, taken: Bools, slope: Floats) -> Floats:
-    """Give lz* of each run, (P,): standard normal if the run fits, far below 0 if it does not; nan if undefined.
+    """Return lz* of each run, (P,): standard normal if the run fits, far below 0 if it does not; nan if undefined.
 
     T. A. B. Snijders, *Psychometrika* 66, 2001, 331-342, applied to the log-likelihood statistic, whose weights are
     w = logit(p): the likelihood's part that the estimated ability had already explained is projected out, and
@@ -71,7 +71,7 @@ def person_fit(passed: Bools, chance: Floats, taken: Bools, slope: Floats) -> Fl
 
 
 def best_of(chance: Floats, k: int) -> float:
-    """Give by how much the best of k submissions of one ability is expected to stand above their mean, as a share.
+    """Return by how much the best of k submissions of one ability is expected to stand above their mean, as a share.
 
     The mean of the largest of k standard normals (H. A. David and H. N. Nagaraja, *Order Statistics*, 3rd ed., 2003,
     section 3.2) in standard deviations of a score: the root of sum p (1 - p) over the number of tasks.
@@ -87,7 +87,7 @@ def best_of(chance: Floats, k: int) -> float:
 
 @lru_cache(maxsize=256)
 def largest(k: int) -> float:
-    """Give the mean of the largest of k standard normals, by the trapezoidal rule; 0 for one, .564 for two."""
+    """Return the mean of the largest of k standard normals, by the trapezoidal rule; 0 for one, .564 for two."""
     x = np.linspace(-REACH, REACH, STEPS)
     density = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
     return float(np.trapezoid(x * k * density * ndtr(x) ** (k - 1), x))

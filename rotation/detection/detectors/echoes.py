@@ -118,7 +118,7 @@ def echo(table: ResultTable, rotation: int) -> list[DetectorResult]:
 
 
 def _of_all(tests: Sequence[DetectorResult]) -> DetectorResult:
-    """Give one result for a party: that of the submitter whose runs speak most clearly, corrected for their number."""
+    """Return one result for a party: that of the submitter whose runs speak most clearly, corrected for number."""
     clearest = min(tests, key=lambda test: test.p_value)
     p_value = min(1.0, clearest.p_value * len(tests))
     effect = sum(test.effect or 0.0 for test in tests)
@@ -170,7 +170,7 @@ def _tested(submitter: str, named_tasks: Mapping[str, _Task], recipients: int) -
 
 
 def _clearest(ratios: Iterable[Mapping[int, float]]) -> list[int]:
-    """Give the tasks with the largest ratio of any source, the largest first."""
+    """Return the tasks with the largest ratio of any source, the largest first."""
     largest: dict[int, float] = defaultdict(float)
     for of in ratios:
         for task, ratio in of.items():
@@ -180,7 +180,7 @@ def _clearest(ratios: Iterable[Mapping[int, float]]) -> list[int]:
 
 
 def _pooled(tasks: Iterable[_Task]) -> tuple[float, float]:
-    """Give the p-value of the values said that others were served, and their number above that expected (step 2)."""
+    """Return the p-value of the values said that others were served, and their number above that expected (step 2)."""
     parts: Counter[tuple[int, int, int, int]] = Counter()
     total, surplus = 0, 0.0
     for one in (one for task in tasks for one in task):
@@ -198,7 +198,7 @@ def _pooled(tasks: Iterable[_Task]) -> tuple[float, float]:
 
 
 def _source_ratios(tasks: Sequence[_Task]) -> dict[str, dict[int, float]]:
-    """Give for each source with a value that was said: number of the task -> log likelihood ratio, at least 0."""
+    """Return for each source with a value that was said: number of the task -> log likelihood ratio, at least 0."""
     ratios: dict[str, dict[int, float]] = defaultdict(dict)
     for number, task in enumerate(tasks):
         tuple_ = _together(task)
@@ -216,7 +216,7 @@ def _source_ratios(tasks: Sequence[_Task]) -> dict[str, dict[int, float]]:
 def _of_sources(
     tasks: Iterable[_Task], ratios: Mapping[str, Mapping[int, float]], sources: int
 ) -> tuple[float, float, float]:
-    """Give the p-values of the clearest source and of all texts (steps 3 and 4), and what to take from each ratio."""
+    """Return the p-values of the clearest source and of all texts (steps 3 and 4), and what to take from each ratio."""
     units: Counter[tuple[float, ...]] = Counter()
     for task in tasks:
         units[_chances(_together(task), [one.foreign() for one in _together(task)])] += 1
@@ -235,7 +235,7 @@ def _of_sources(
 
 
 def _own_past(tasks: Iterable[_Task]) -> tuple[float, dict[int, float], float]:
-    """Give the p-value of own earlier values said later, the ratio of each task, and what to take from their sum."""
+    """Return the p-value of own earlier values said later, the ratio of each task, and what to take from their sum."""
     units: Counter[tuple[float, ...]] = Counter()
     ratios: dict[int, float] = defaultdict(float)
     total = 0
@@ -259,7 +259,7 @@ def _own_past(tasks: Iterable[_Task]) -> tuple[float, dict[int, float], float]:
 
 
 def _by_chance(units: Mapping[tuple[float, ...], int]) -> tuple[Floats, float]:
-    """Give the tails of a source's summed score by chance, and the log of the mean of its likelihood ratio.
+    """Return the tails of a source's summed score by chance, and the log of the mean of its likelihood ratio.
 
     Scores below 0 count as 0, so that this mean is above 1: a ratio is worth what it exceeds it by.
     """
@@ -276,12 +276,12 @@ def _together(task: _Task) -> _Task:
 
 
 def _chances(task: _Task, said: Iterable[set[int]]) -> tuple[float, ...]:
-    """Give for each parameter the probability that a value drawn at random was said."""
+    """Return for each parameter the probability that a value drawn at random was said."""
     return tuple(len(of) / one.choices for one, of in zip(task, said, strict=True))
 
 
 def _ratio(chances: Iterable[float], matched: Iterable[bool]) -> float:
-    """Give the log likelihood ratio of one source and task: repeated in a share of the tasks, against chance."""
+    """Return the log likelihood ratio of one source and task: repeated in a share of the tasks, against chance."""
     repeated = 1.0
     for chance, match in zip(chances, matched, strict=True):
         if 0 < chance < 1:
@@ -291,7 +291,7 @@ def _ratio(chances: Iterable[float], matched: Iterable[bool]) -> float:
 
 
 def _scores(chances: Sequence[float], score: Callable[[float], int] = lattice) -> Scores:
-    """Give the distribution of a source's score in one task by chance."""
+    """Return the distribution of a source's score in one task by chance."""
     scores: dict[int, float] = defaultdict(float)
     for matched in product((False, True), repeat=len(chances)):
         probability = math.prod(chance if match else 1 - chance for chance, match in zip(chances, matched, strict=True))

@@ -55,7 +55,7 @@ class Peers:
     information: Floats
 
     def residuals(self, habit: Floats) -> Residuals:
-        """Give what runs did beyond the prediction, for submitters of whom habits of this variance (P,) last."""
+        """Return what runs did beyond the prediction, for submitters of whom habits of this variance (P,) last."""
         precision = self.passes / np.maximum(self.noise - habit[:, None], (1 - MOST_OWN) * self.noise)
         return Residuals(self.left * precision, precision, habit, self.unknown)
 
@@ -103,7 +103,7 @@ def of_peers(table: ResultTable, weight: Floats) -> Peers:
 
 
 def _bounds(table: ResultTable) -> tuple[Floats, Floats]:
-    """Give the bounds of log calls between which an observation lies, (P, T) each."""
+    """Return the bounds of log calls between which an observation lies, (P, T) each."""
     calls = np.clip(table.calls, 1, table.cap)
     low = np.where(calls <= 1, -np.inf, np.log(np.maximum(calls - 0.5, 0.5)))
     high = np.where(calls >= table.cap, np.inf, np.log(calls + 0.5))
@@ -148,7 +148,7 @@ def _together(counted: Floats, low: Floats, high: Floats, first: Ints) -> _Toget
 
 
 def _by_cohort(sums: Floats, count: Floats, first: Ints) -> Floats:
-    """Give the mean of each task's cohort, shrunk towards the overall mean where a cohort has few passes."""
+    """Return the mean of each task's cohort, shrunk towards the overall mean where a cohort has few passes."""
     overall = sums.sum() / max(count.sum(), 1)
     _, cohort = np.unique(first, return_inverse=True)
     total, passes = np.bincount(cohort, sums), np.bincount(cohort, count)
@@ -212,7 +212,7 @@ def with_the_past(table: ResultTable, peers: Peers, counts: Floats) -> Effort:
 
 
 def _by_submitter(table: ResultTable, products: Floats, both: Floats) -> Floats:
-    """Give the mean product of each run's submitter, (P,), as far as their own tell it; else that of all."""
+    """Return the mean product of each run's submitter, (P,), as far as their own tell it; else that of all."""
     sums = np.bincount(table.submitter, products.sum(axis=1), len(table.submitters))
     count = np.bincount(table.submitter, both.sum(axis=1), len(table.submitters))
     everybody = sums.sum() / max(count.sum(), 1)
@@ -221,7 +221,7 @@ def _by_submitter(table: ResultTable, products: Floats, both: Floats) -> Floats:
 
 
 def truncated(mean: Floats, sd: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Give the mean and the variance of a normal variable between two bounds (either may be infinite)."""
+    """Return the mean and the variance of a normal variable between two bounds (either may be infinite)."""
     below, above = (low - mean) / sd, (high - mean) / sd
     at_low, at_high = _density(below), _density(above)
     mass = np.maximum(ndtr(above) - ndtr(below), 1e-12)

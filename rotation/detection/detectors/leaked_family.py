@@ -91,7 +91,7 @@ def _family(month: Expected, tasks: Ints) -> _Family:
 
 
 def _p_value(family_data: _Family, passed: Bools) -> float:
-    """Give the probability of results at least as much like a leaked family, or an upper bound of it."""
+    """Return the probability of results at least as much like a leaked family, or an upper bound of it."""
     factor = float(_factor(family_data, passed[None])[0])
     if factor < TELLING or len(passed) > FEW:
         return float(np.clip(np.exp(-factor), SMALLEST, 1))
@@ -116,7 +116,7 @@ def _leaked(family_data: _Family) -> Bools:
 
 
 def _factor(family_data: _Family, passed: Bools) -> Floats:
-    """Give the log Bayes factors (B,) of results (B, S, M)."""
+    """Return the log Bayes factors (B,) of results (B, S, M)."""
     known: Floats = np.where(passed, math.log(KNOWN), math.log(1 - KNOWN)) * family_data.taken
     usual = expit(family_data.slope * family_data.easiness)
     gain = (known - np.where(passed, np.log(usual), np.log1p(-usual)) * family_data.taken).sum(axis=1)
@@ -132,7 +132,7 @@ def _factor(family_data: _Family, passed: Bools) -> Floats:
 
 
 def _marginal(family_data: _Family, passed: Bools, known: Floats, share: float, counted: Bools) -> Floats:
-    """Give the log likelihoods (B,) of results (B, S, M) on the counted tasks (B, M) if a share knows the tasks.
+    """Return the log likelihoods (B,) of results (B, S, M) on the counted tasks (B, M) if a share knows the tasks.
 
     Args:
         known: (B, S) the log likelihood of a submitter's results if they know the tasks.

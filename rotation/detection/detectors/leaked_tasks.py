@@ -186,7 +186,7 @@ class Study:
         )
 
     def runs(self, submitter: int, rotation: int) -> Ints:
-        """Give the runs of a submitter in a rotation, the first one first."""
+        """Return the runs of a submitter in a rotation, the first one first."""
         return np.flatnonzero((self.table.submitter == submitter) & (self.table.rotation == rotation))
 
     def present(self, rotation: int) -> list[int]:
@@ -194,7 +194,7 @@ class Study:
         return [int(submitter) for submitter in np.unique(self.table.submitter[self.table.rotation == rotation])]
 
     def chains(self, run: int, months: int = MONTHS) -> list[Ints]:
-        """Give the run alone, and chains of it with its submitter's earlier months, up to so many months."""
+        """Return the run alone, and chains of it with its submitter's earlier months, up to so many months."""
         chain = np.array([run])
         chains = [chain]
         for earlier in range(int(self.table.rotation[run]) - 1, max(int(self.table.rotation[run]) - months, 1), -1):
@@ -226,25 +226,25 @@ class Study:
         return [gaps(exposed, share, part, difficulty, unknown) for part in parts]
 
     def leanings(self, chain: Ints) -> Leanings:
-        """Give what is known of the submitter's leanings before the first run of a chain."""
+        """Return what is known of the submitter's leanings before the first run of a chain."""
         before = self.before(chain)
         information = before @ self.weight
         plain = 1 + self.unknown[chain[0]] * information
         return self.leaning.after(before @ self.left / plain, information / plain)
 
     def before(self, chain: Ints) -> Floats:
-        """Give how much each run counts (P,) for a chain, as one that was made before it."""
+        """Return how much each run counts (P,) for a chain, as one that was made before it."""
         counts: Floats = self.counts[chain[-1]] * (self.table.rotation < self.table.rotation[chain[0]])
         return counts
 
     def usual(self, run: int, tasks: Ints, leaning: Leanings) -> Floats:
-        """Give the log odds (I,) of a pass without bias on the task; leanings leave a run's mean as it is."""
+        """Return the log odds (I,) of a pass without bias on the task; leanings leave a run's mean as it is."""
         shift, weight = leaning.shift[tasks], self.weight[run, tasks]
         easiness: Floats = self.easiness[run, tasks] + shift - (shift @ weight) / max(weight.sum(), 1e-9)
         return easiness
 
     def past(self, chain: Ints, tasks: Ints, leaning: Leanings) -> Floats:
-        """Give the posterior weights (I, N) of this submitter's bias on each task, from results before a chain."""
+        """Return the posterior weights (I, N) of this submitter's bias on each task, from results before a chain."""
         table, run, counts = self.table, int(chain[0]), self.before(chain)
         logs = np.tile(np.log(WEIGHTS), (len(tasks), 1))
         for before in map(int, np.flatnonzero(counts)):
@@ -257,7 +257,7 @@ class Study:
         return chances
 
     def bias_nodes(self, run: int, tasks: Ints, leaning: Leanings) -> Floats:
-        """Give the quadrature nodes of a submitter's unknown bias on each task, (I, N) logits."""
+        """Return the quadrature nodes of a submitter's unknown bias on each task, (I, N) logits."""
         nodes: Floats = NODES * np.sqrt(self.unknown[run, tasks] + leaning.variance[tasks])[:, None]
         return nodes
 
@@ -325,7 +325,7 @@ class Window:
         return estimate, (max(estimate - spread, 0.0), min(estimate + spread, 1.0))
 
     def smallest(self, level: float) -> float | None:
-        """Give the smallest known share detected at this level in one case of two; None if not even all would be."""
+        """Return the smallest known share detected at this level in one case of two; None if not even all would be."""
         share = -float(ndtri(level)) * self._sd(self.chances) / self._gain if self._gain > 0 else math.inf
         return share if share <= 1 else None
 
@@ -438,7 +438,7 @@ def _bins(mean: Floats, sd: Floats, cap: Ints, bins: int) -> tuple[Floats, Float
 
 
 def _outcomes(month: _Month, nodes: Floats) -> tuple[Floats, Floats]:
-    """Give the probabilities of each outcome of a month, (I, 1 + K, N): for the honest, and for those who know."""
+    """Return the probabilities of each outcome of a month, (I, 1 + K, N): for the honest, and for those who know."""
 
     def of(passing: Floats, bins: Floats) -> Floats:
         return np.concatenate([1 - passing[:, None], bins[..., None] * passing[:, None]], axis=1)
@@ -451,7 +451,7 @@ def _outcomes(month: _Month, nodes: Floats) -> tuple[Floats, Floats]:
 
 
 def _nuisances(months: list[_Month], nodes: Floats) -> tuple[Floats, Floats, Floats]:
-    """Give the score functions of the nuisance parameters, their prior precisions, and their prior scores.
+    """Return the score functions of the nuisance parameters, their prior precisions, and their prior scores.
 
     The score functions are by month, of shape (M, 4, I, K); those of a joint outcome are those of its months.
     """

@@ -54,7 +54,7 @@ class Leanings:
         return covariance
 
     def where_unknown(self, trust: Floats, unit: float) -> Leanings:
-        """Give them, in another unit, as far as results of the task itself do not tell them.
+        """Return them, in another unit, as far as results of the task itself do not tell them.
 
         Args:
             trust: (T,) the weight that results of the task itself have in a prediction; they tell what lasts.
@@ -110,7 +110,7 @@ class LeaningModel:
         return variance
 
     def after(self, score: Floats, information: Floats) -> Leanings:
-        """Give what is known of leanings after some results.
+        """Return what is known of leanings after some results.
 
         Args:
             score: (T,) the sums of the results' residuals, less what is due to the task alone.
@@ -189,6 +189,6 @@ def _by_common(part: Floats, groups: Sequence[Floats]) -> Floats:
 
 
 def _indicators(groups: Ints) -> Floats:
-    """Give (N, G) which of N things belong to which of the groups that occur."""
+    """Return (N, G) which of N things belong to which of the groups that occur."""
     which = np.unique(groups, return_inverse=True)[1]
     return np.eye(int(which.max(initial=-1)) + 1)[which]

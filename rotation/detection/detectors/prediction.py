@@ -66,11 +66,11 @@ class Expected:
         return _chances(self.easiness * self.slope)
 
     def chances(self, place: int, easier: Floats) -> Floats:
-        """Give the probabilities (K, S) of a pass of one task if it is (K,) logits easier than expected."""
+        """Return the probabilities (K, S) of a pass of one task if it is (K,) logits easier than expected."""
         return _chances((self.easiness[:, place] + easier[:, None]) * self.slope[:, place])
 
     def changes(self) -> tuple[tuple[float, float], ...]:
-        """Give the components of the change distribution: shares of tasks and variances in logits^2."""
+        """Return the components of the change distribution: shares of tasks and variances in logits^2."""
         return (1 - WIDE, self.change**2), (WIDE, (WIDER * self.change) ** 2)
 
 
@@ -137,7 +137,7 @@ def _before(table: ResultTable, rotation: int, tasks: Ints) -> ResultTable:
 def _biases(
     before: ResultTable, fit: ability.Abilities, submitters: Ints, tasks: Ints, now: tuple[Floats, Floats]
 ) -> tuple[Floats, Floats, Floats]:
-    """Give each submitter's bias on each task, and the variances of it and of the bias on its family: (S, I) each.
+    """Return each submitter's bias on each task, and the variances of it and of the bias on its family: (S, I) each.
 
     The variances of biases are estimated from what a submitter's results of this month and earlier ones have in common,
     on the same task and on others of its family, and from what this month's results on other families' tasks have in

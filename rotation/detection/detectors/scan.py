@@ -52,7 +52,7 @@ class CorrectedResult:
     discovery: float
 
     def line(self, case: str) -> dict[str, Any]:
-        """Give it as a line of the flags file."""
+        """Return it as a line of the flags file."""
         return {
             "case": case,
             "rotation": self.rotation,
@@ -70,7 +70,7 @@ def scan(table: ResultTable, detectors: Sequence[Detector] = DETECTORS) -> Itera
 
 
 def rotations(table: ResultTable) -> range:
-    """Give the rotations that are tested."""
+    """Return the rotations that are tested."""
     return range(FIRST, table.last + 1)
 
 

@@ -40,7 +40,7 @@ class SubmitterPrior:
     wide: float
 
     def nothing(self) -> SubmitterPrior:
-        """Give the prior for the case that no run has earlier ones."""
+        """Return the prior for the case that no run has earlier ones."""
         none = np.zeros_like(self.pull)
         return SubmitterPrior(none, none + self.wide**-2, none, self.wide)
 
@@ -73,12 +73,12 @@ def submitter_prior(
 
 
 def _curvature(at: Floats, scale2: float) -> Floats:
-    """Give the factor that turns a distance from the prediction into the score of Student's t."""
+    """Return the factor that turns a distance from the prediction into the score of Student's t."""
     return (DEGREES + 1) / (DEGREES * scale2 + at**2)
 
 
 def _promised(table: ResultTable, alone: Floats) -> tuple[Floats, Bools]:
-    """Give the prediction of each run, (P,), and whether it has earlier runs."""
+    """Return the prediction of each run, (P,), and whether it has earlier runs."""
     promised, known = np.zeros(len(alone)), np.zeros(len(alone), dtype=bool)
     for submitter in range(len(table.submitters)):
         own = np.flatnonzero(table.submitter == submitter)

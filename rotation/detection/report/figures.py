@@ -26,13 +26,13 @@ MAD = 1.4826  # a normal's standard deviation / its median absolute deviation
 
 
 def firsts(table: ResultTable, rotation: int) -> Ints:
-    """Give each submitter's first run in a rotation, in the order of submitters."""
+    """Return each submitter's first run in a rotation, in the order of submitters."""
     rows = np.flatnonzero(table.rotation == rotation)
     return rows[np.unique(table.submitter[rows], return_index=True)[1]]
 
 
 def scores(line: LinkedRuns) -> list[dict[str, Any]]:
-    """Give each run's raw score, with an interval over families, and its linked score."""
+    """Return each run's raw score, with an interval over families, and its linked score."""
     table = line.table
     return [
         {
@@ -114,7 +114,7 @@ def expected(line: LinkedRuns, rotation: int, tasks: Bools | None = None) -> dic
 
 
 def residuals(line: LinkedRuns, rotation: int) -> dict[str, Any]:
-    """Give (passed - expected) / sd for each submitter and task: exposed tasks first, each group from hard to easy."""
+    """Return (passed - expected) / sd by submitter and task: exposed tasks first, each group from hard to easy."""
     table, chosen = line.table, firsts(line.table, rotation)
     cells, known = _cells(table, chosen)
     chance = expit(line.scale.unaided[chosen, None] - np.nan_to_num(line.scale.difficulty))
@@ -172,7 +172,7 @@ def drift(line: LinkedRuns, rotation: int) -> list[dict[str, Any]]:
 
 
 def plain(estimate: Estimate) -> dict[str, float | None]:
-    """Give an estimate as plain JSON values."""
+    """Return an estimate as plain JSON values."""
     return {name: number(getattr(estimate, name)) for name in ("value", "low", "high")}
 
 
@@ -182,7 +182,7 @@ def number(value: Any) -> float | None:
 
 
 def _parts(table: ResultTable, scale: Scale, before: Ints, after: Ints) -> Floats:
-    """Give change, ability, difficulty and excess, (4, N)."""
+    """Return change, ability, difficulty and excess, (4, N)."""
     taken = table.taken & scale.kept
     raw = (table.passed & taken).sum(1) / np.maximum(taken.sum(1), 1)
     own = scale.expected(scale.unaided, table.taken)
@@ -244,5 +244,5 @@ def _before(table: ResultTable, run: int) -> int | None:
 
 
 def whose(table: ResultTable, run: int) -> str:
-    """Give the name of a run's submitter."""
+    """Return the name of a run's submitter."""
     return table.submitters[int(table.submitter[run])]

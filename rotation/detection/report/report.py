@@ -72,7 +72,7 @@ def visible(table: ResultTable, rotation: int) -> dict[str, float | None]:
 
 
 def _quantiles(tests: Sequence[Finding]) -> list[Item]:
-    """Give the Q-Q plot of the tests' z-scores against a standard normal, with the band of 95 % of honest ones."""
+    """Return the Q-Q plot of the tests' z-scores against a standard normal, with the band of 95 % of honest ones."""
     p_values = np.array([test.p_value for test in tests], dtype=float)
     z = np.clip(-ndtri(np.sort(p_values)[::-1]), -FARTHEST, FARTHEST)
     count, rank = len(z), np.arange(1, len(z) + 1)
@@ -83,7 +83,7 @@ def _quantiles(tests: Sequence[Finding]) -> list[Item]:
 
 
 def _fit(table: ResultTable, rotation: int) -> list[Item]:
-    """Give each submitter's person fit, against difficulties estimated without them."""
+    """Return each submitter's person fit, against difficulties estimated without them."""
     apart, chosen = ability.leave_one_out(table, ability.fit(table)), figures.firsts(table, rotation)
     slope = 1 / np.sqrt(1 + ability.LOGISTIC * apart.unknown[chosen])
     chance = expit((apart.theta[chosen, None] - apart.difficulty[chosen]) * slope)
@@ -93,7 +93,7 @@ def _fit(table: ResultTable, rotation: int) -> list[Item]:
 
 
 def _best(line: LinkedRuns, rotation: int) -> list[Item]:
-    """Give best and mean score of submitters with several runs, and the difference that luck alone would make."""
+    """Return best and mean score of submitters with several runs, and the difference that luck alone would make."""
     table, rows = line.table, []
     for who, name in enumerate(table.submitters):
         runs = np.flatnonzero((table.submitter == who) & (table.rotation == rotation))
@@ -115,7 +115,7 @@ def _best(line: LinkedRuns, rotation: int) -> list[Item]:
 
 
 def _usual(line: LinkedRuns, rotation: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Give the probabilities (T,) of a pass for a run of median ability on the rotation's tasks."""
+    """Return the probabilities (T,) of a pass for a run of median ability on the rotation's tasks."""
     chosen = figures.firsts(line.table, rotation)
     tasks = line.table.taken[chosen].any(0)
     return np.asarray(expit(np.median(line.scale.ability[chosen]) - line.scale.difficulty[tasks]))

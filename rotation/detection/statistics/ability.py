@@ -82,7 +82,7 @@ def fit(table: ResultTable) -> Abilities:
 
 
 def without(table: ResultTable, abilities: Abilities, submitter: int) -> tuple[Floats, Floats]:
-    """Give difficulties, and their variances, as they are without one submitter's runs: each (T,).
+    """Return difficulties, and their variances, as they are without one submitter's runs: each (T,).
 
     One Newton step down from the fit: what the submitter adds to each task's score and information is taken away, the
     others' abilities stay. `tests/rotation/detection/test_ability.py` holds it against fits that never saw the runs.
@@ -145,7 +145,7 @@ def ables(passed: Floats | Bools, taken: Floats | Bools, difficulty: Floats, var
 
 
 def informed(apart: LeaveOneOut, taken: Bools) -> Floats:
-    """Give the Fisher information of each run's results about its ability, (P,), in 1/logits^2, without the prior."""
+    """Return the Fisher information of each run's results about its ability, (P,), in 1/logits^2, without the prior."""
     slope = np.sqrt(1 / (1 + LOGISTIC * apart.unknown)) * taken
     expected = expit((apart.theta[:, None] - apart.difficulty) * slope)
     information: Floats = (expected * (1 - expected) * slope**2).sum(axis=1)
@@ -153,7 +153,7 @@ def informed(apart: LeaveOneOut, taken: Bools) -> Floats:
 
 
 def _step(passed: Floats, weight: Floats, place: Floats, against: Floats, pull: Floats, sd: float) -> Floats:  # noqa: PLR0917
-    """Give one Newton step of the row parameters for given column parameters; for tasks both signs are flipped."""
+    """Return one Newton step of the row parameters for given column parameters; for tasks both signs are flipped."""
     expected = expit(place[:, None] - against)
     score = (passed - weight * expected).sum(axis=1) - pull
     information = (weight * expected * (1 - expected)).sum(axis=1) + sd**-2
@@ -162,13 +162,13 @@ def _step(passed: Floats, weight: Floats, place: Floats, against: Floats, pull: 
 
 
 def _means(difficulty: Floats, cohort: Ints) -> Floats:
-    """Give each cohort's mean difficulty, (C,), shrunk towards 0 by its prior."""
+    """Return each cohort's mean difficulty, (C,), shrunk towards 0 by its prior."""
     means: Floats = np.bincount(cohort, difficulty) / (np.bincount(cohort) + DIFFICULTY_SD**2 / COHORT_SD**2)
     return means
 
 
 def _moved(steps: Floats, variance: Floats, cohort: Ints) -> Floats:
-    """Give the shift of each task's cohort mean, (T,), when each task makes its own step and follows the mean."""
+    """Return the shift of each task's cohort mean, (T,), when each task makes its own step and follows the mean."""
     size = np.bincount(cohort) + DIFFICULTY_SD**2 / COHORT_SD**2
     held = 1 - np.bincount(cohort, variance) / DIFFICULTY_SD**2 / size
     moved: Floats = (np.bincount(cohort, steps) / size / held)[cohort]
@@ -176,6 +176,6 @@ def _moved(steps: Floats, variance: Floats, cohort: Ints) -> Floats:
 
 
 def _shift(theta: Floats, means: Floats) -> float:
-    """Give the common shift of abilities and means that maximises the priors; it changes no probability of a pass."""
+    """Return the common shift of abilities and means that maximises the priors; it changes no probability of a pass."""
     pull = theta.sum() / ABILITY_SD**2 + means.sum() / COHORT_SD**2
     return float(pull / max(len(theta) / ABILITY_SD**2 + len(means) / COHORT_SD**2, 1e-12))

@@ -102,7 +102,7 @@ def _broken(path: Path, line: int, what: str) -> Malformed:
 
 
 def _columns(path: Path, lines: list[bytes]) -> tuple[dict[str, Column], dict[int, Foreign]]:
-    """Give the columns of a file, and by number of the line, from 0, the `foreign` of those that have it."""
+    """Return the columns of a file, and by number of the line, from 0, the `foreign` of those that have it."""
     foreign: dict[int, Foreign] = {}
     columns: dict[str, list[Any]] = {name: [] for name in FIELDS}
     for start in range(0, len(lines), BLOCK):
@@ -172,7 +172,7 @@ def _named(text: str) -> bool:
 
 
 def _guilty(path: Path, rows: list[tuple[Any, ...]], start: int) -> Malformed:
-    """Give the error for the first wrong line and field."""
+    """Return the error for the first wrong line and field."""
     for number, row in enumerate(rows, start + 1):
         for (name, kinds), value in zip(FIELDS.items(), row, strict=True):
             if not _right(name, kinds, (value,)):
@@ -182,7 +182,7 @@ def _guilty(path: Path, rows: list[tuple[Any, ...]], start: int) -> Malformed:
 
 
 def _codes(names: Column) -> tuple[tuple[str, ...], Ints]:
-    """Give the names in the order of their bytes, and each row's index into them."""
+    """Return the names in the order of their bytes, and each row's index into them."""
     order = sorted(set(names), key=lambda name: name.encode())
     places = {name: place for place, name in enumerate(order)}
     return tuple(order), np.fromiter(map(places.__getitem__, names), np.int64, len(names))
@@ -233,7 +233,7 @@ def _table(path: Path, columns: dict[str, Column], foreign: dict[int, Foreign]) 
 
 
 def _said(path: Path, columns: dict[str, Column], foreign: dict[int, Foreign]) -> Iterator[SaidValues]:
-    """Give what was said, without the parameters of which a submitter never said anything."""
+    """Yield what was said, without the parameters of which a submitter never said anything."""
     choices: dict[tuple[str, str], int] = {}
     said: set[tuple[str, str, str]] = set()
     for line, values in foreign.items():
@@ -273,7 +273,7 @@ def _given_once(path: Path, cells: Ints) -> None:
 
 
 def _caps(rotation: Ints, task: Ints, cap: Ints, count: int) -> Ints:
-    """Give the most calls that each task allowed in the rotation in which it was first run; at least one."""
+    """Return the most calls that each task allowed in the rotation in which it was first run; at least one."""
     earliest = np.full(count, np.iinfo(np.int64).max)
     np.minimum.at(earliest, task, rotation)
     caps = np.ones(count, dtype=np.int64)

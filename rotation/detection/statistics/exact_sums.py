@@ -25,12 +25,12 @@ Scores = Mapping[int, float]
 
 
 def lattice(nats: float) -> int:
-    """Give the score of a logarithm on the lattice."""
+    """Return the score of a logarithm on the lattice."""
     return min(max(math.floor(nats * PER_NAT + 0.5), 0), MOST)
 
 
 def tails(parts: Iterable[tuple[Scores, int]]) -> Floats:
-    """Give the probability (MOST + 1,) that a sum of independent scores reaches each value.
+    """Return the probability (MOST + 1,) that a sum of independent scores reaches each value.
 
     Args:
         parts: distributions of scores, each with the number of scores that have it.
@@ -45,7 +45,7 @@ def tails(parts: Iterable[tuple[Scores, int]]) -> Floats:
 
 @lru_cache(maxsize=1 << 14)
 def hypergeometric(population: int, marked: int, drawn: int, weight: int) -> Scores:
-    """Give the distribution of `weight` times the number of marked ones among those drawn without replacement."""
+    """Return the distribution of `weight` times the number of marked ones among those drawn without replacement."""
     hits = np.arange(max(0, drawn + marked - population), min(marked, drawn) + 1)
     scores: dict[int, float] = {}
     for count, probability in zip(hits.tolist(), hypergeom.pmf(hits, population, marked, drawn).tolist(), strict=True):
@@ -73,7 +73,7 @@ def _power(density: Floats, often: int) -> Floats:
 
 
 def _added(left: Floats, right: Floats) -> Floats:
-    """Give the distribution of the sum of two scores; what exceeds MOST is put there."""
+    """Return the distribution of the sum of two scores; what exceeds MOST is put there."""
     both = np.convolve(left, right)
     if len(both) > MOST + 1:
         both[MOST] += both[MOST + 1 :].sum()

@@ -56,7 +56,7 @@ class Scale:
     kept: Bools
 
     def expected(self, ability: Floats, cells: Bools) -> Floats:
-        """Give the expected share of passes of abilities (P,) on the tasks in cells (P, T); nan if there are none."""
+        """Return the expected share of passes of abilities (P,) on the tasks in cells (P, T); nan if there are none."""
         chance = expit(ability[:, None] - np.nan_to_num(self.difficulty)) * (cells & self.kept)
         return _over(chance.sum(1), (cells & self.kept).sum(1))
 
@@ -88,19 +88,19 @@ class LinkedRuns:
     again: tuple[Scale, ...]
 
     def scores(self, scale: Scale) -> Floats:
-        """Give the linked scores (P,) by one calibration."""
+        """Return the linked scores (P,) by one calibration."""
         return scale.expected(scale.ability, np.broadcast_to(self.reference, self.table.taken.shape))
 
     def linked(self) -> list[Estimate]:
-        """Give each run's linked score."""
+        """Return each run's linked score."""
         return self.estimates(self.scores, share=True)
 
     def change(self, before: int, after: int) -> Estimate:
-        """Give the change of the linked score from run `before` to run `after`."""
+        """Return the change of the linked score from run `before` to run `after`."""
         return self.estimates(lambda scale: np.diff(self.scores(scale)[[before, after]]))[0]
 
     def estimates(self, figures: Callable[[Scale], Floats], *, share: bool = False) -> list[Estimate]:
-        """Give figures (N,) of a calibration with their intervals; a share's interval stays between 0 and 1."""
+        """Return figures (N,) of a calibration with their intervals; a share's interval stays between 0 and 1."""
         values = figures(self.scale)
         again = np.array([figures(scale) for scale in self.again]).reshape(len(self.again), len(values))
         if len(again) < FEWEST:
@@ -183,7 +183,7 @@ def _abilities(table: ResultTable, cells: Bools, difficulty: Floats, ability: Fl
 
 
 def contrast(table: ResultTable, cells: Bools, ability: Floats, difficulty: Floats) -> Floats:
-    """Give z-scores (P,) of passes on exposed tasks against the others, ability projected out; 0 if either is empty."""
+    """Return z-scores (P,) of passes on exposed tasks against others, ability projected out; 0 if either is empty."""
     chance = expit(ability[:, None] - np.nan_to_num(difficulty))
     spread = chance * (1 - chance) * cells
     mean = _over((spread * table.exposed).sum(1), spread.sum(1))

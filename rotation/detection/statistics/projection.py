@@ -19,7 +19,7 @@ from rotation.detection.statistics.table import Floats, Ints
 
 
 def joint(months: list[Floats], nodes: Floats) -> Floats:
-    """Give the probabilities (I, O) of the joint outcomes of all months, from each month's by node, (I, K, N)."""
+    """Return the probabilities (I, O) of the joint outcomes of all months, from each month's by node, (I, K, N)."""
     *earlier, last = months
     both = nodes[:, None]
     for month in earlier:
@@ -42,7 +42,7 @@ class Effects:
     rows: Ints
 
     def spread(self, slope: Floats) -> float:
-        """Give the variance that the effects add to a sum of which task i grows with them by `slope` (I,).
+        """Return the variance that the effects add to a sum of which task i grows with them by `slope` (I,).
 
         It is what the tasks have in common: the probabilities of a task's own outcomes hold its share already.
         """
@@ -95,7 +95,7 @@ def projected(
 
 
 def _shape(scores: Floats) -> tuple[int, ...]:
-    """Give the shape of outcomes (I, O) with an axis for each month."""
+    """Return the shape of outcomes (I, O) with an axis for each month."""
     return scores.shape[2], *(scores.shape[3],) * len(scores)
 
 
@@ -108,13 +108,13 @@ def _margin(mass: Floats, scores: Floats, *months: int) -> Floats:
 
 
 def _means(mass: Floats, scores: Floats) -> Floats:
-    """Give the means of all scores, (A, I)."""
+    """Return the means of all scores, (A, I)."""
     means = [(month * _margin(mass, scores, place)).sum(axis=2) for place, month in enumerate(scores)]
     return np.concatenate(means)
 
 
 def _products(chances: Floats, scores: Floats) -> Floats:
-    """Give the means of the products of any two scores, (A, A, I)."""
+    """Return the means of the products of any two scores, (A, A, I)."""
     rows = []
     for first, left in enumerate(scores):
         row = []

@@ -20,7 +20,7 @@ from rotation.detection.statistics.table import Floats, ResultTable
 
 
 def weights(table: ResultTable) -> Floats:
-    """Give how many results each one counts for, (P, T), from 0 to 1; a submitter's first one of a task counts as 1."""
+    """Return how many results each one counts for, (P, T), from 0 to 1; a submitter's first of a task counts 1."""
     weight = np.ones(table.taken.shape)
     rotations = (np.flatnonzero(table.rotation == rotation) for rotation in np.unique(table.rotation))
     equal, both = _equal(table, [pair for runs in rotations for pair in pairwise(runs.tolist())])

@@ -71,7 +71,7 @@ def served_values(given: Any) -> tuple[ServedValues, ...]:
 
 
 def dated(read: Sequence[ServedValues], rotation: int) -> tuple[ServedValues, ...]:
-    """Give what a line of a rotation says with months counted as rotations.
+    """Return what a line of a rotation says with months counted as rotations.
 
     Months are rotations, or any other count of months, or written as `YYYY-MM`: where the newest in which the submitter
     was served a value is later than the line's rotation, it is taken to be that rotation.

@@ -20,7 +20,7 @@ BELIEF = 50.0  # weight of the prior spread, as a number of z-scores
 
 
 def reach(gain: Floats, chances: Floats, seen: Bools) -> Floats:
-    """Give the probabilities (K,) that the sum is at least the observed one.
+    """Return the probabilities (K,) that the sum is at least the observed one.
 
     Args:
         gain: (S,) what variable s adds to the sum if it is true; rounded to a grid here.
@@ -53,7 +53,7 @@ def _normal_reach(gain: Floats, chances: Floats, seen: Bools) -> Floats:
 
 
 def uniform_draws(count: int, each: int) -> Floats:
-    """Give uniform pseudo-random numbers (count, each) between 0 and 1, always the same: splitmix64 of indices."""
+    """Return uniform pseudo-random numbers (count, each) between 0 and 1, always the same: splitmix64 of indices."""
     state = np.arange(1, count * each + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -63,15 +63,15 @@ class ResultTable:
     groups: tuple[str, ...] = ()
 
     def until(self, rotation: int) -> ResultTable:
-        """Give the table up to a rotation, without later runs and the tasks and submitters that only they have."""
+        """Return the table up to a rotation, without later runs and the tasks and submitters that only they have."""
         return self.only(np.flatnonzero(self.rotation <= rotation))
 
     def recent(self, rotation: int) -> ResultTable:
-        """Give the table that a rotation is tested on: its own runs and those of the five rotations before it."""
+        """Return the table that a rotation is tested on: its own runs and those of the five rotations before it."""
         return self.only(np.flatnonzero((self.rotation <= rotation) & (self.rotation > rotation - LOOKBACK)))
 
     def only(self, rows: Ints) -> ResultTable:
-        """Give the table of some runs, without the tasks and submitters that only others have."""
+        """Return the table of some runs, without the tasks and submitters that only others have."""
         seen = np.flatnonzero(self.taken[rows].any(axis=0))
         present, submitter = np.unique(self.submitter[rows], return_inverse=True)
         families, family = np.unique(self.family[seen], return_inverse=True)

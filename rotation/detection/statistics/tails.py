@@ -21,7 +21,7 @@ CLOSE = 1e-7
 
 
 def upper(values: Floats, chances: Floats, seen: float, extra: float = 0.0) -> float:
-    """Give the z-score of `seen`: a standard normal exceeds it with the probability that the sum reaches `seen`.
+    """Return the z-score of `seen`: a standard normal exceeds it with the probability that the sum reaches `seen`.
 
     Args:
         values: (I, O) the value of variable i at its outcome o.
@@ -58,7 +58,7 @@ def _tilt(values: Floats, chances: Floats, seen: float, extra: float) -> float:
 
 
 def _cumulants(values: Floats, chances: Floats, tilt: float, extra: float) -> tuple[float, float, float]:
-    """Give the cumulant generating function of the sum, its slope and its curvature."""
+    """Return the cumulant generating function of the sum, its slope and its curvature."""
     weights = chances * np.exp(np.clip(tilt * values, -600, 600))
     totals = weights.sum(axis=1)
     slopes = (weights * values).sum(axis=1) / totals

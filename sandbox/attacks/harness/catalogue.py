@@ -100,7 +100,7 @@ def _never(call: str) -> tuple[str, Without]:
 
 
 def _other(call: str) -> tuple[str, Without]:
-    """Give the row of a call that an older kernel lacks."""
+    """Return the row of a call that an older kernel lacks."""
     return "seccomp", Without(calls=(call,), other_errno=True)
 
 

@@ -29,7 +29,7 @@ AMOUNTS = {"PROBE_CPUS": str(CPUS), "PROBE_INODES": "300000", "PROBE_FLOOD": str
 
 
 def limits(*, lifted: bool) -> ResourceLimits:
-    """Give the caps of such a place, or ten times as much."""
+    """Return the caps of such a place, or ten times as much."""
     caps = replace(LIMITS, cpus=CPUS, wall=120.0)
     if not lifted:
         return caps

@@ -40,14 +40,14 @@ def has_sentry(box: AgentLauncher) -> bool:
 
 
 def limits(box: AgentLauncher) -> ResourceLimits:
-    """Give the caps of a place that is attacked."""
+    """Return the caps of a place that is attacked."""
     return GVISOR if has_sentry(box) else LIMITS
 
 
 def program(
     names: Collection[str], folder: Path = PROBES, environment: Mapping[str, str] | None = None, *, inside: str = ""
 ) -> Program:
-    """Give the program that makes some attempts.
+    """Return the program that makes some attempts.
 
     Args:
         names: their names, in order.

@@ -31,7 +31,7 @@ def interfaces() -> list[str]:
 
 
 def routes() -> list[tuple[str, ipaddress.IPv4Address, ipaddress.IPv4Address]]:
-    """Give each route of version 4: its interface, where it leads, and its gateway."""
+    """Return each route of version 4: its interface, where it leads, and its gateway."""
     words = [line.split() for line in Path("/proc/net/route").read_text().splitlines()[1:]]
     return [(name, _address(to), _address(gateway)) for name, to, gateway, *_ in words]
 

@@ -42,5 +42,5 @@ def escaped(detail: object) -> Ending:
 
 
 def setting(name: str, default: str) -> str:
-    """Give what a control sets otherwise than the wall does: a port, a path, an amount."""
+    """Return what a control sets otherwise than the wall does: a port, a path, an amount."""
     return os.environ.get(f"PROBE_{name}", default)

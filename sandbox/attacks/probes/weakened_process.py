@@ -24,7 +24,7 @@ CAPABILITIES = range(41)
 
 
 def read() -> dict[str, Any]:
-    """Give what each attempt is to be made without, or nothing where the box's controls apply."""
+    """Return what each attempt is to be made without, or nothing where the box's controls apply."""
     text = os.environ.get("PROBE_CONTROL")
     document: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(text))) if text else {}
     return document

@@ -145,7 +145,7 @@ class BwrapPlace:
         self.output.close()
 
     def next_message(self, timeout: float) -> dict[str, Any] | None:
-        """Give the next thing that the place says, or None where it says nothing in time."""
+        """Return the next thing that the place says, or None where it says nothing in time."""
         deadline = time.monotonic() + timeout
         while b"\n" not in self._heard:
             self._runner.settimeout(max(deadline - time.monotonic(), 0.001))
@@ -183,7 +183,7 @@ class BwrapAgent:
         return self._end or ExitFacts(running=True)
 
     def output(self) -> str:
-        """Give what it printed, escaped and cut at the cap."""
+        """Return what it printed, escaped and cut at the cap."""
         return self._place.output.text()
 
     def kill(self) -> None:
@@ -358,14 +358,14 @@ class BwrapBox:
                     group.remove()
 
     def _copy(self, name: str) -> Copy:
-        """Give the copy of the programs that agents (and relays) or worlds read; it is made where there is none."""
+        """Return the copy of the programs that agents (and relays) or worlds read; it is made where there is none."""
         with self._copying:
             if name not in self._held:
                 self._held[name] = self._copies.get(recipes(self._environments)[name], COPY_IS_FRESH_SECONDS)
             return self._held[name]
 
     def _added(self, servers: Sequence[Server]) -> Iterator[tuple[str, Copy]]:
-        """Give the copies of the programs of added servers, by where the world sees them."""
+        """Yield the copies of the programs of added servers, by where the world sees them."""
         for server in servers:
             if server.folder is not None:
                 path, name = added_at(server.name), f"server {server.folder}"

@@ -32,7 +32,7 @@ class Attachment:
         self._buffer = bytearray()
 
     def fileno(self) -> int:
-        """Give the descriptor to wait on."""
+        """Return the descriptor to wait on."""
         return self._socket.fileno()
 
     def recv(self, size: int) -> bytes:

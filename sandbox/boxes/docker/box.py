@@ -99,7 +99,7 @@ class DockerBox:
         self.file_of(self._relay_image, "/lock")
 
     def digest(self, reference: ImageReference) -> str:
-        """Give the engine's digest of an image: `sha256:` and 64 hexadecimal digits.
+        """Return the engine's digest of an image: `sha256:` and 64 hexadecimal digits.
 
         Raises:
             NotFound: the engine has no such image.
@@ -236,7 +236,7 @@ class DockerBox:
             return replace(image, files=self._seen[image.id])
 
     def _world_of(self, servers: Sequence[Server]) -> EngineImage:
-        """Give the image of a world with these servers: with added ones, that of their home.
+        """Return the image of a world with these servers: with added ones, that of their home.
 
         Raises:
             Unavailable: the engine does not have it.

@@ -69,7 +69,7 @@ class IsolatedProgram:
     becomes: bool = False
 
     def document(self, runtime: str | None = None) -> dict[str, Any]:
-        """Give the whole of it; `runtime` is another OCI runtime that the engine knows."""
+        """Return the whole of it; `runtime` is another OCI runtime that the engine knows."""
         config: dict[str, Any] = {
             "Image": self.image.files or self.image.id,
             "Entrypoint": [LOCK, f"{FILTERS}/{policy.KINDS[self.uid]}", "--"],
@@ -91,7 +91,7 @@ class IsolatedProgram:
         return config | ({"WorkingDir": str(PurePosixPath("/", folder))} if folder else {})
 
     def _variables(self) -> list[str]:
-        """Give the image's variables and ours over them: a copy of an image has none."""
+        """Return the image's variables and ours over them: a copy of an image has none."""
         own = dict(line.partition("=")[::2] for line in self.image.environment if line.partition("=")[0])
         return [f"{name}={value}" for name, value in (own | dict(self.environment)).items()]
 

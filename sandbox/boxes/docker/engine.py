@@ -90,7 +90,7 @@ class Container:
         return ExitFacts(running=False, exit_code=state.ExitCode, out_of_memory=state.OOMKilled)
 
     def pid(self) -> int:
-        """Give the process that it is on this machine, while it runs.
+        """Return the process that it is on this machine, while it runs.
 
         Raises:
             Unavailable: the engine cannot be asked.
@@ -214,7 +214,7 @@ class Engine:
         return document
 
     def names(self, pattern: str) -> list[str]:
-        """Give the names of images that fit a pattern."""
+        """Return the names of images that fit a pattern."""
         with asked("looking for copies of images"):
             filters = {"only_ids": 0, "all": 0, "filters": convert_filters({"reference": pattern})}
             images = self.api.read(tuple[ListedImage, ...], "GET", "/images/json", params=filters)

@@ -43,7 +43,7 @@ class ImageCopies:
         self._engine, self._class = engine, run_class
 
     def of(self, image: EngineImage) -> EngineImage:
-        """Give an image as it runs in this class; its copy is made where there is none.
+        """Return an image as it runs in this class; its copy is made where there is none.
 
         Raises:
             Unavailable: the engine could not copy it; the message says why.
@@ -74,7 +74,7 @@ class ImageCopies:
 
 
 def salt() -> bytes:
-    """Give the beginning of a tar: one file of random bytes that only root could read, and no end."""
+    """Return the beginning of a tar: one file of random bytes that only root could read, and no end."""
     entry, content = tarfile.TarInfo(SALT), secrets.token_bytes(32)
     entry.size, entry.mode = len(content), 0
     archive = io.BytesIO()

@@ -63,7 +63,7 @@ class EngineImage:
         )
 
     def words(self, command: tuple[str, ...]) -> list[str]:
-        """Give the argument vector with which it starts; `command` stands in for its CMD.
+        """Return the argument vector with which it starts; `command` stands in for its CMD.
 
         Raises:
             Refused: there is none.
@@ -104,7 +104,7 @@ class Images:
         self._looking = threading.Lock()
 
     def find(self, reference: ImageReference) -> EngineImage:
-        """Give an image that can run here.
+        """Return an image that can run here.
 
         Raises:
             NotFound: the engine has none of that name.

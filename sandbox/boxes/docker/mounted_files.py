@@ -40,7 +40,7 @@ class MountedFiles:
             self._write(name, policy.ETC[name].encode(), 0o644)
 
     def binds(self, memory: int) -> dict[str, Path]:
-        """Give the files by where a container with so many bytes of memory sees them."""
+        """Return the files by where a container with so many bytes of memory sees them."""
         names = {f"/etc/{name}": self.folder / name for name in NAMES}
         return {LOCK: self.folder / "lock", FILTERS: self.folder / "filters"} | names | self._stand_ins(memory)
 

@@ -112,7 +112,7 @@ class DockerAgent:
         return self._last
 
     def output(self) -> str:
-        """Give what it printed, escaped and cut at the cap."""
+        """Return what it printed, escaped and cut at the cap."""
         return self._output.text()
 
     def kill(self) -> None:

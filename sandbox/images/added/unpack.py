@@ -121,12 +121,12 @@ def archives(kind: str, folder: Path, place: str, mtime: int) -> Iterator[tuple[
 
 
 def in_cache(digest: str) -> str:
-    """Give where npm's cache keeps the content of a SHA-512."""
+    """Return where npm's cache keeps the content of a SHA-512."""
     return f"_cacache/content-v2/sha512/{digest[:2]}/{digest[2:4]}/{digest[4:]}"
 
 
 def tarball_files(archive: Path, digest: str, prefix: str) -> Iterator[File]:
-    """Give the files of an npm tarball below `prefix`, without the folder that everything in it lies in.
+    """Yield the files of an npm tarball below `prefix`, without the folder that everything in it lies in.
 
     Links and devices are left out, as npm leaves them out.
     """
@@ -144,7 +144,7 @@ def tarball_files(archive: Path, digest: str, prefix: str) -> Iterator[File]:
 
 
 def wheel_files(archive: Path, place: str, mtime: int) -> Iterator[File]:
-    """Give the files of a wheel (PEP 427) below an environment, with its scripts and its modules compiled."""
+    """Yield the files of a wheel (PEP 427) below an environment, with its scripts and its modules compiled."""
     with zipfile.ZipFile(archive) as wheel:
         for member in wheel.infolist():
             mode = member.external_attr >> 16
@@ -186,7 +186,7 @@ def placed(file: File, place: str) -> File | None:
 
 
 def scripts(text: bytes, place: str) -> Iterator[File]:
-    """Give a program for each console script that `entry_points.txt` declares."""
+    """Yield a program for each console script that `entry_points.txt` declares."""
     parser = configparser.ConfigParser(delimiters=("=",), interpolation=None, strict=False)
     parser.optionxform = str  # type: ignore[assignment,method-assign] # names keep their case
     parser.read_string(text.decode())

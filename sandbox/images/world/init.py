@@ -91,7 +91,7 @@ class Input:
         self.buffer += data
 
     def frames(self) -> Iterator[tuple[int, bytes]]:
-        """Give the frames that are complete in the buffer."""
+        """Yield the frames that are complete in the buffer."""
         while len(self.buffer) >= HEADER.size:
             channel, length = HEADER.unpack_from(self.buffer)
             if length > MAX_PAYLOAD:

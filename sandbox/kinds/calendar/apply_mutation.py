@@ -17,7 +17,7 @@ from verifiers.tree import FileTree, Node
 
 
 def mutate(tree: FileTree, change: Mapping[str, Any]) -> FileTree:
-    """Give a copy after one change; what is picked out is everything that is as `where` says.
+    """Return a copy after one change; what is picked out is everything that is as `where` says.
 
     Raises:
         Malformed: the change is none of `MUTATIONS`, or nothing is picked out.

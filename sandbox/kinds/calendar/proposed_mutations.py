@@ -25,7 +25,7 @@ def _where(arguments: Mapping[str, Any], kind: str) -> dict[str, Any]:
 
 
 def _more(kind: str) -> Callable[[Mapping[str, Any]], Change]:
-    """Give one more of what is counted or should not be there."""
+    """Return one more of what is counted or should not be there."""
 
     def change(arguments: Mapping[str, Any]) -> Change:
         item = {key: arguments[key] for key in ("summary", "status") if key in arguments}
@@ -39,7 +39,7 @@ def _more(kind: str) -> Callable[[Mapping[str, Any]], Change]:
 
 
 def _clash(arguments: Mapping[str, Any]) -> Change:
-    """Give one event that overlaps whatever there is: it takes a year."""
+    """Return one event that overlaps whatever there is: it takes a year."""
     day = arguments.get("day", "2001-01-01")
     long = {"summary": "Not this", "start": f"{day}T00:00:00Z", "end": "2998-01-01T00:00:00Z"}
     return {"calendar": arguments.get("calendar", STRAYS), "add_event": long}
@@ -74,7 +74,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 
 
 def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
-    """Give the mutations for each event and task that the right solution made or changed."""
+    """Yield the mutations for each event and task that the right solution made or changed."""
     old, new = _entries(before), _entries(after)
     for path, entry in new.items():
         if path not in old:

@@ -63,7 +63,7 @@ def item_of(kind: Kind | str, document: Mapping[str, Any]) -> Item:
 
 
 def item_with(item: Item, document: Mapping[str, Any]) -> Item:
-    """Give an item with what a document says of it.
+    """Return an item with what a document says of it.
 
     Raises:
         Malformed: a moment is none.

@@ -22,7 +22,7 @@ FROZEN = FOLDERS / "common" / "frozen"  # what stops a server's clock and repeat
 
 
 def own_programs() -> dict[str, Path]:
-    """Give the packages of ours that run in a world: where each lies there -> where it lies on this machine."""
+    """Return the packages of ours that run in a world: where each lies there -> where it lies on this machine."""
     return {f"{OURS}/{path.relative_to(ROOT)}": path for path in (FROZEN, *sorted(FOLDERS.glob("*/backend")))}
 
 

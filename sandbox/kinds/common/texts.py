@@ -9,7 +9,7 @@ from typing import Any
 
 
 def wrong(text: str) -> Iterator[tuple[str, str]]:
-    """Give wrong variants of a text, each with its name: another case, a number off by one, the last line left out."""
+    """Yield wrong variants of a text, each with its name: another case, a number off by one, the last line left out."""
     if text.swapcase() != text:
         yield "wrong-case", text.swapcase()
     if match := re.search(r"\d+", text):
@@ -22,7 +22,7 @@ def wrong(text: str) -> Iterator[tuple[str, str]]:
 
 
 def other(text: str) -> str:
-    """Give a text that differs however the two are compared: trimmed, without case, by lines or as part."""
+    """Return a text that differs however the two are compared: trimmed, without case, by lines or as part."""
     return f"{text[::-1]} not this" if text else "not this"
 
 
@@ -31,7 +31,7 @@ def _ended(line: str) -> str:
 
 
 def other_layout(text: str) -> str | None:
-    """Give a JSON object or array with its keys in another order and other white space; None of any other text."""
+    """Return a JSON object or array with its keys in another order and other white space; None of any other text."""
     try:
         value = json.loads(text)
     except ValueError:

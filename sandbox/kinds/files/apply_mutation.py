@@ -12,7 +12,7 @@ from verifiers.tree import DIRECTORY, FileTree, Node
 
 
 def mutate(tree: FileTree, change: Mapping[str, Any]) -> FileTree:
-    """Give a copy with one thing changed.
+    """Return a copy with one thing changed.
 
     Raises:
         Malformed: the change is none of `MUTATIONS`, or what it names is not there.

@@ -60,7 +60,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 
 
 def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
-    """Give the mutations for each file that the right solution made, changed or removed."""
+    """Yield the mutations for each file that the right solution made, changed or removed."""
     old, new = _texts(before), _texts(after)
     for path in sorted(new.keys() - old.keys()):
         yield f"left-out {path}", {"remove": path}
@@ -85,7 +85,7 @@ def _elsewhere(path: str, taken: Mapping[str, str]) -> str:
 
 
 def _texts(tree: FileTree) -> dict[str, str]:
-    """Give the text files; what is no text is nothing that an agent writes."""
+    """Return the text files; what is no text is nothing that an agent writes."""
     out: dict[str, str] = {}
     for path, node in tree.items():
         if node.kind == "file":

@@ -20,7 +20,7 @@ WHAT = "the github change"
 
 
 def mutate(tree: FileTree, change: Mapping[str, Any]) -> FileTree:
-    """Give a copy with one thing changed.
+    """Return a copy with one thing changed.
 
     Raises:
         Malformed: the change is none of `MUTATIONS`, or what it names is not there.
@@ -68,7 +68,7 @@ def _commit(git: InMemoryRepository, change: Mapping[str, Any]) -> None:
 
 
 def _issue(repository: Record, which: int | str) -> Record:
-    """Give an issue or a pull request by its number, its title, or the branch that it comes from."""
+    """Return an issue or a pull request by its number, its title, or the branch that it comes from."""
     for issue in repository["issues"].values():
         branch = issue["pull"]["head"]["branch"] if issue["pull"] else None
         if which in {issue["number"], issue["title"], branch, f"{_owner(issue)}:{branch}"}:

@@ -14,7 +14,7 @@ STATE_FILE, FOLDER = "state.json", "repositories"
 
 
 def bare(git: InMemoryRepository) -> FileTree:
-    """Give a repository without a work tree."""
+    """Return a repository without a work tree."""
     config = CONFIG.replace(b"bare = false", b"bare = true").replace(b"\tlogallrefupdates = true\n", b"")
     return FileTree({**git.tree().below(".git"), "config": Node("file", data=config)})
 

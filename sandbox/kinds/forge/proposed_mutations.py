@@ -89,7 +89,7 @@ BROKEN: Mapping[str, Callable[[Arguments], Change]] = {
 
 
 def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
-    """Give the mutations for each thing that the right solution made or changed."""
+    """Yield the mutations for each thing that the right solution made or changed."""
     old, new = _repositories(before), _repositories(after)
     for name, record in new.items():
         if name not in old:

@@ -58,11 +58,11 @@ class _Seed:
             part.tell()
 
     def tree(self) -> FileTree:
-        """Give the folder."""
+        """Return the folder."""
         return lay_out(self.data, {name: bare(git) for name, git in self.git.items()})
 
     def account(self, login: str, what: str) -> str:
-        """Give the login back if there is such an account."""
+        """Return the login back if there is such an account."""
         if login not in self.data["users"]:
             raise Malformed(f"{what} names the account {login!r}, which is not among the users")
         return login
@@ -120,7 +120,7 @@ class _Part:
             self.record["statuses"].setdefault(tip, []).append(made)
 
     def _numbered(self) -> Iterator[tuple[int, Mapping[str, Any], bool]]:
-        """Give the issues and pull requests with their numbers, in the order of these."""
+        """Return the issues and pull requests with their numbers, in the order of these."""
         listed = [(known, False) for known in self.part.get("issues", [])]
         listed += [(known, True) for known in self.part.get("pulls", [])]
         taken = [known["number"] for known, _ in listed if "number" in known]
@@ -172,7 +172,7 @@ class _Part:
             pull["merge_commit"] = self._merge(issue, at + STEP, what)
 
     def _source(self, head: str, what: str) -> tuple[str, str]:
-        """Give the repository and the branch that a pull request comes from."""
+        """Return the repository and the branch that a pull request comes from."""
         owner, colon, branch = head.partition(":")
         if not colon or owner == self.owner:
             return self.name, branch if colon else head

@@ -31,7 +31,7 @@ def commit_step(repository: InMemoryRepository, step: Mapping[str, Any], number:
 
 
 def tip_of(repository: InMemoryRepository, branch: str, what: str) -> str:
-    """Give the commit of a branch.
+    """Return the commit of a branch.
 
     Raises:
         Malformed: there is no such branch.
@@ -64,7 +64,7 @@ def ended(message: str) -> str:
 
 
 def changed(repository: InMemoryRepository, blobs: Blobs, files: Mapping[str, str | None]) -> Blobs:
-    """Give the files with some written, and those taken away that are null.
+    """Return the files with some written, and those taken away that are null.
 
     Raises:
         Malformed: one is to be taken away that is not there.

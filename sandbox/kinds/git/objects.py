@@ -45,7 +45,7 @@ class CommitObject:
     message: str = field(repr=False)
 
     def encode(self) -> bytes:
-        """Give the object's content."""
+        """Return the object's content."""
         head = [f"tree {self.tree}", *(f"parent {parent}" for parent in self.parents)]
         return "\n".join([*head, f"author {self.author}", f"committer {self.committer}", "", self.message]).encode()
 
@@ -77,7 +77,7 @@ class InMemoryRepository:
         return made
 
     def tree(self) -> FileTree:
-        """Give the repository's folder, `.git` and working tree."""
+        """Return the repository's folder, `.git` and working tree."""
         return FileTree(self._nodes)
 
     # -- files ---------------------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ class InMemoryRepository:
             self._nodes.pop(path, None)
 
     def read(self, path: str) -> bytes | None:
-        """Give a file's bytes, or None."""
+        """Return a file's bytes, or None."""
         node = self._nodes.get(path)
         return node.data if node and node.kind == "file" else None
 
@@ -125,7 +125,7 @@ class InMemoryRepository:
         return name
 
     def get(self, name: str, kind: str) -> bytes:
-        """Give the content of a loose object.
+        """Return the content of a loose object.
 
         Raises:
             Malformed: it is not there as a loose object, or is of another kind.
@@ -178,7 +178,7 @@ class InMemoryRepository:
         self.write(".git/HEAD", f"ref: refs/heads/{branch}\n".encode())
 
     def reference(self, name: str) -> str | None:
-        """Give the object that `heads/main` or `tags/v1` names, or None."""
+        """Return the object that `heads/main` or `tags/v1` names, or None."""
         data = self.read(f".git/refs/{name}")
         if data is None and f"refs/{name}\n".encode() in (self.read(".git/packed-refs") or b""):
             raise Malformed(f"the reference {name!r} is packed")
@@ -189,7 +189,7 @@ class InMemoryRepository:
         self.write(f".git/refs/{name}", f"{to}\n".encode())
 
     def resolve(self, name: str) -> str:
-        """Give the commit that a branch, a tag, `name~2` or a full object name stands for.
+        """Return the commit that a branch, a tag, `name~2` or a full object name stands for.
 
         Raises:
             Malformed: it stands for none.

@@ -58,7 +58,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 
 
 def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
-    """Give the mutations for each branch and tag that the right solution made or moved."""
+    """Yield the mutations for each branch and tag that the right solution made or moved."""
     old, new = _references(before), _references(after)
     for (repository, kind, name), commit in sorted(new.items()):
         if commit == old.get((repository, kind, name)):
@@ -83,7 +83,7 @@ def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
 
 
 def _references(tree: FileTree) -> dict[tuple[str, str, str], str]:
-    """Give where each loose branch and tag points: what a solution made or moved is never packed."""
+    """Return where each loose branch and tag points: what a solution made or moved is never packed."""
     out = {}
     for path, node in tree.items():
         repository, inside, rest = path.partition("/.git/refs/")

@@ -15,7 +15,7 @@ from verifiers.tree import FileTree
 
 
 def mutate(tree: FileTree, change: Mapping[str, Any]) -> FileTree:
-    """Give a copy after one change.
+    """Return a copy after one change.
 
     Raises:
         Malformed: the change is none of `MUTATIONS`, or what it names is not in the graph.

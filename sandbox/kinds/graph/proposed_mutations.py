@@ -48,7 +48,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 
 
 def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
-    """Give the mutations for each entity and relation that the right solution made or changed.
+    """Yield the mutations for each entity and relation that the right solution made or changed.
 
     An entity that was made is left out, or has a name that is slightly wrong.
     """

@@ -17,7 +17,7 @@ from verifiers.tree import FileTree
 
 
 def mutate(tree: FileTree, change: Mapping[str, Any]) -> FileTree:
-    """Give a copy after one change.
+    """Return a copy after one change.
 
     Raises:
         Malformed: the change is none of `MUTATIONS`, or its pointer leads nowhere in the document.
@@ -54,7 +54,7 @@ def _changed(document: Any, change: Mapping[str, Any]) -> Any:
 
 
 def _place(document: Any, pointer: str, *, new: bool = False) -> tuple[Any, str | int]:
-    """Give the object or list that a pointer's last step leads into, and the key or index in it."""
+    """Return the object or list that a pointer's last step leads into, and the key or index in it."""
     path, _, step = pointer.rpartition("/")
     holder = _at(document, path)
     if not (new and isinstance(holder, dict)):

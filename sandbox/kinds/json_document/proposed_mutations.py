@@ -57,14 +57,14 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 
 
 def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
-    """Give the mutations for each value that the right solution made, changed or removed, and one of another value."""
+    """Yield the mutations for each value that the right solution made, changed or removed, and one of another value."""
     old, new = _document(before), _document(after)
     if old is not _MISSING and new is not _MISSING:
         yield from _in_value("", old, new)
 
 
 def _in_value(pointer: str, old: Any, new: Any) -> Iterator[tuple[str, Change]]:
-    """Give the mutations of a value that was there before."""
+    """Yield the mutations of a value that was there before."""
     if json_equal(old, new):
         return
     if isinstance(old, dict) and isinstance(new, dict):
@@ -106,7 +106,7 @@ def _in_list(pointer: str, old: Sequence[Any], new: Sequence[Any]) -> Iterator[t
 
 
 def _in_changed_list(pointer: str, old: Sequence[Any], new: Sequence[Any]) -> Iterator[tuple[str, Change]]:
-    """Give the mutations of a list that got longer or shorter."""
+    """Yield the mutations of a list that got longer or shorter."""
     for index, value in enumerate(new):
         if not _has(old, value):
             place = f"{pointer}/{index}"
@@ -119,7 +119,7 @@ def _in_changed_list(pointer: str, old: Sequence[Any], new: Sequence[Any]) -> It
 
 
 def _wrong_values(pointer: str, value: Any) -> Iterator[tuple[str, Change]]:
-    """Give slightly wrong variants of each text, number and truth value in a value."""
+    """Yield slightly wrong variants of each text, number and truth value in a value."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield from _wrong_values(f"{pointer}/{_escaped(key)}", item)

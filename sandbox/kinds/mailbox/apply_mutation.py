@@ -19,7 +19,7 @@ ADDRESS = "agent@example.org"
 
 
 def mutate(tree: FileTree, change: Mapping[str, Any]) -> FileTree:
-    """Give a copy after one change; what is picked out is every message that is as `where` says.
+    """Return a copy after one change; what is picked out is every message that is as `where` says.
 
     Raises:
         Malformed: the change is none of `MUTATIONS`, or picks out nothing.

@@ -68,7 +68,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 
 
 def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
-    """Give the mutations of what the right solution sent, and of what it moved, marked or kept."""
+    """Yield the mutations of what the right solution sent, and of what it moved, marked or kept."""
     old, new = _mail(before), _mail(after)
     for number, message in enumerate(new.sent):
         yield from _in_sent(number, message)
@@ -108,7 +108,7 @@ def _in_sent(number: int, message: MailMessage) -> Iterator[tuple[str, Change]]:
 
 
 def _own_text(text: str) -> tuple[str, str]:
-    """Give what somebody wrote, and the forwarded message below it, which the server wrote and no agent gets wrong."""
+    """Return what somebody wrote, and the forwarded message below it, which the server wrote."""
     written = text.partition(FORWARDED)[0].rstrip() if FORWARDED in text else text
     return written, text[len(written) :]
 

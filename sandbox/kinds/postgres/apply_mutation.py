@@ -23,7 +23,7 @@ from verifiers.tree import FileTree
 
 
 def mutate(tree: FileTree, change: Mapping[str, Any]) -> FileTree:
-    """Give a copy after one change.
+    """Return a copy after one change.
 
     Raises:
         Malformed: the change is none of `MUTATIONS`, what it names is not in the state, or nobody read the state back.
@@ -73,7 +73,7 @@ def _entry(entries: list[dict[str, Any]], name: str) -> dict[str, Any]:
 
 
 def _stored(table: Mapping[str, Any], name: str) -> tuple[int, dict[str, Any]]:
-    """Give a readable column's place in a row, and what the catalogue says of it."""
+    """Return a readable column's place in a row, and what the catalogue says of it."""
     _entry(table["columns"], name)
     stored = [column for column in table["columns"] if column["readable"]]
     column = _entry(stored, name)
@@ -81,7 +81,7 @@ def _stored(table: Mapping[str, Any], name: str) -> tuple[int, dict[str, Any]]:
 
 
 def _chosen(table: Mapping[str, Any], choice: Mapping[str, Any]) -> list[list[str | None]]:
-    """Give the rows that are chosen; there has to be one."""
+    """Return the rows that are chosen; there has to be one."""
     place = choice.get("row")
     rows: list[list[str | None]] = _fitting(table, choice["where"]) if place is None else table["rows"][place:][:1]
     if not rows:

@@ -77,7 +77,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 
 
 def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
-    """Give the mutations for each table that the right solution made or changed."""
+    """Yield the mutations for each table that the right solution made or changed."""
     old, new = _tables(before), _tables(after)
     for place, table in new.items():
         address = {"schema": table.schema, "table": table.name}

@@ -16,7 +16,7 @@ def _closed(**properties: Any) -> dict[str, Any]:
 
 
 def _chosen_and(**properties: Any) -> dict[str, Any]:
-    """Give the schema of something that is done to chosen rows."""
+    """Return the schema of something that is done to chosen rows."""
     both = _closed(**properties) | {"oneOf": [{"required": ["where"]}, {"required": ["row"]}]}
     return both | {"properties": {**properties, **_CHOICE}}
 

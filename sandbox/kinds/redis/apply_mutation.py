@@ -16,7 +16,7 @@ from verifiers.tree import FileTree
 
 
 def mutate(tree: FileTree, change: Mapping[str, Any]) -> FileTree:
-    """Give a copy after one change.
+    """Return a copy after one change.
 
     Raises:
         Malformed: the change is none of `MUTATIONS`, names a key that is not there, or nobody read the state back.

@@ -49,7 +49,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 
 
 def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
-    """Give the mutations for each key that the right solution made, changed or removed."""
+    """Yield the mutations for each key that the right solution made, changed or removed."""
     old, new = _keys(before), _keys(after)
     for key, entry in new.items():
         if key not in old:

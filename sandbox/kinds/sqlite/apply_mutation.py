@@ -17,7 +17,7 @@ from verifiers.tree import FileTree, Node
 
 
 def mutate(tree: FileTree, change: Mapping[str, Any]) -> FileTree:
-    """Give a copy after one statement.
+    """Return a copy after one statement.
 
     Raises:
         Malformed: the change is not of the form `MUTATIONS`, there is no readable database, or SQLite refuses it.

@@ -20,7 +20,7 @@ Change: TypeAlias = Mapping[str, Any]
 
 
 def mutate(tree: FileTree, change: Change) -> FileTree:
-    """Give a copy after one change.
+    """Return a copy after one change.
 
     Raises:
         Malformed: the change is none of `MUTATIONS`, or what it names is not there.

@@ -69,7 +69,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 
 
 def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
-    """Give the mutations for each workbook that the right solution made or changed."""
+    """Yield the mutations for each workbook that the right solution made or changed."""
     old, new = _workbooks(before), _workbooks(after)
     for path, workbook in new.items():
         if path not in old:
@@ -138,7 +138,7 @@ def _written(at: Mapping[str, str], place: Place, cell: WorkbookCell | None) -> 
 
 
 def _workbooks(tree: FileTree) -> dict[str, Workbook]:
-    """Give the workbooks that can be read."""
+    """Return the workbooks that can be read."""
     out: dict[str, Workbook] = {}
     for path, node in tree.items():
         if node.kind == "file":

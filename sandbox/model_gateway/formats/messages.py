@@ -190,12 +190,12 @@ class Messages(Wire):
     }
 
     def terms(self, request: Document, grant: Grant) -> Document:
-        """Give nothing: without `cache_control` nothing is cached, and nothing is stored."""
+        """Return nothing: without `cache_control` nothing is cached, and nothing is stored."""
         del request, grant
         return {}
 
     def identity(self, model: str, number: int) -> Document:
-        """Give what stands for the upstream's own."""
+        """Return what stands for the upstream's own."""
         return {"id": f"msg_{number}", "model": model}
 
     def answered(self, document: Document, model: str, number: int) -> Document:
@@ -219,7 +219,7 @@ class Messages(Wire):
         return Usage(count(usage, *_INPUT), count(usage, "output_tokens"))
 
     def pieces(self, document: Document) -> list[Piece]:
-        """Give what a rebuilt answer or event says; of an event, what it adds to those before it."""
+        """Return what a rebuilt answer or event says; of an event, what it adds to those before it."""
         if document.get("type") == "message":
             return [piece for block in document.get("content") or () for piece in _pieces(block)]
         if document.get("type") == "content_block_start":
@@ -236,13 +236,13 @@ class Messages(Wire):
         return document.get("type") == "error"
 
     def error(self, status: int, sentence: str) -> Document:
-        """Give an error as Anthropic's."""
+        """Return an error as Anthropic's."""
         kinds = {403: "permission_error", 404: "not_found_error", 413: "request_too_large"}
         kind = "api_error" if status >= 500 else kinds.get(status, "invalid_request_error")  # noqa: PLR2004 - HTTP
         return {"type": "error", "error": {"type": kind, "message": sentence}}
 
     def probe(self, model: str) -> Document:
-        """Give a harmless request of our own."""
+        """Return a harmless request of our own."""
         return {"model": model, "messages": [{"role": "user", "content": "Say OK."}], "max_tokens": 16}
 
 

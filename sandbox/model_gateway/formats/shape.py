@@ -75,7 +75,7 @@ class _Leaf:
     """A shape with no fields in it."""
 
     def places(self, path: str) -> Iterator[tuple[str, Field]]:
-        """Give nothing."""
+        """Return nothing."""
         del path
         return iter(())
 
@@ -87,7 +87,7 @@ class Text(_Leaf):
     pattern: str = ""
 
     def build(self, value: Any, path: Path, *, strict: bool) -> str:
-        """Give the text."""
+        """Return the text."""
         del strict
         if not isinstance(value, str):
             raise Unfit(path, "must be text")
@@ -105,7 +105,7 @@ class Number(_Leaf):
     whole: bool = False
 
     def build(self, value: Any, path: Path, *, strict: bool) -> int | float:
-        """Give the number."""
+        """Return the number."""
         del strict
         kinds = int if self.whole else int | float
         if isinstance(value, bool) or not isinstance(value, kinds) or not self.low <= value <= self.high:
@@ -120,7 +120,7 @@ class OneOf(_Leaf):
     values: tuple[str | bool | int, ...]
 
     def build(self, value: Any, path: Path, *, strict: bool) -> Any:
-        """Give the value."""
+        """Return the value."""
         del strict
         if not any(type(value) is type(known) and value == known for known in self.values):
             raise Unfit(path, f"must be {' or '.join(repr(known) for known in self.values)}")
@@ -132,7 +132,7 @@ class Json(_Leaf):
     """Any JSON object: a tool's arguments, or the schema of them. A `$ref` stays inside its own document."""
 
     def build(self, value: Any, path: Path, *, strict: bool) -> dict[str, Any]:
-        """Give the object."""
+        """Return the object."""
         if not isinstance(value, dict):
             raise Unfit(path, "must be an object")
         if strict:
@@ -147,7 +147,7 @@ class Media(_Leaf):
     bare: bool = False
 
     def build(self, value: Any, path: Path, *, strict: bool) -> str:
-        """Give the text."""
+        """Return the text."""
         del strict
         kinds = "|".join(MEDIA)
         head = "" if self.bare else f"data:(?:{kinds});base64,"
@@ -167,7 +167,7 @@ class ListOf:
     item: Shape
 
     def build(self, value: Any, path: Path, *, strict: bool) -> list[Any]:
-        """Give the list."""
+        """Return the list."""
         if not isinstance(value, list) or len(value) > MAX_ITEMS:
             raise Unfit(path, f"must be a list of at most {MAX_ITEMS}")
         built = []
@@ -193,7 +193,7 @@ class ByKind:
     one: Shape | None = None
 
     def build(self, value: Any, path: Path, *, strict: bool) -> Any:
-        """Give the value, by the shape of its kind."""
+        """Return the value, by the shape of its kind."""
         kinds = ((str, "text", self.text), (list, "a list", self.many), (dict, "an object", self.one))
         for kind, _, shape in kinds:
             if shape is not None and isinstance(value, kind):
@@ -213,7 +213,7 @@ class Object:
     fields: Mapping[str, Field] = field(default_factory=dict)
 
     def build(self, value: Any, path: Path, *, strict: bool) -> dict[str, Any]:
-        """Give the object, its fields in the order of the shape."""
+        """Return the object, its fields in the order of the shape."""
         if not isinstance(value, dict):
             raise Unfit(path, "must be an object")
         if strict:
@@ -256,7 +256,7 @@ class Tagged:
     default: str | None = None
 
     def build(self, value: Any, path: Path, *, strict: bool) -> dict[str, Any]:
-        """Give the object by its case, the tag first."""
+        """Return the object by its case, the tag first."""
         if not isinstance(value, dict):
             raise Unfit(path, "must be an object")
         tag = value.get(self.tag, self.default)
@@ -279,7 +279,7 @@ class Anything(_Leaf):
     """Whatever was sent; only for what is not passed on."""
 
     def build(self, value: Any, path: Path, *, strict: bool) -> Any:
-        """Give it."""
+        """Return it."""
         del path, strict
         return value
 
@@ -314,7 +314,7 @@ def refused(why: str) -> Field:
 
 
 def _content(known: Field, value: Any, path: Path, *, strict: bool) -> tuple[bool, Any]:
-    """Give whether there is something for a field, and what."""
+    """Return whether there is something for a field, and what."""
     if value is None:
         return not strict, None
     try:

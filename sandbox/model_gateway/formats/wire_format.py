@@ -29,7 +29,7 @@ class Usage:
     written: int | None = None
 
     def later(self, other: Usage) -> Usage:
-        """Give the latest word on both."""
+        """Return the latest word on both."""
         read = self.read if other.read is None else other.read
         return Usage(read, self.written if other.written is None else other.written)
 
@@ -78,16 +78,16 @@ class Wire:
         return rebuilt
 
     def asked(self, request: Document) -> int | None:
-        """Give the limit of tokens that a request asks for."""
+        """Return the limit of tokens that a request asks for."""
         return min((request[name] for name in self.limits if name in request), default=None)
 
     def prepared(self, request: Document, grant: Grant) -> Document:
-        """Give what is sent to the upstream: the rebuilt request under our own terms."""
+        """Return what is sent to the upstream: the rebuilt request under our own terms."""
         limited = [name for name in self.limits if name in request] or [self.limits[-1]]
         return request | dict.fromkeys(limited, grant.tokens) | self.terms(request, grant)
 
     def terms(self, request: Document, grant: Grant) -> Document:
-        """Give the fields that are ours."""
+        """Return the fields that are ours."""
         raise NotImplementedError
 
     def answered(self, document: Document, model: str, number: int) -> Document:
@@ -95,7 +95,7 @@ class Wire:
         return self.answer.build(document, (), strict=False) | self.identity(model, number)
 
     def identity(self, model: str, number: int) -> Document:
-        """Give what stands in an answer for the upstream's own id, model and time."""
+        """Return what stands in an answer for the upstream's own id, model and time."""
         raise NotImplementedError
 
     def event(self, document: Document, model: str, number: int) -> tuple[str, Document] | None:  # noqa: ARG002 - others need both
@@ -111,7 +111,7 @@ class Wire:
         raise NotImplementedError
 
     def pieces(self, document: Document) -> list[Piece]:
-        """Give what a rebuilt answer or event says."""
+        """Return what a rebuilt answer or event says."""
         raise NotImplementedError
 
     def ends(self, document: Document) -> bool:
@@ -128,15 +128,15 @@ class Wire:
         return True
 
     def error(self, status: int, sentence: str) -> Document:
-        """Give an error in the format's own form."""
+        """Return an error in the format's own form."""
         raise NotImplementedError
 
     def broken(self, status: int, sentence: str) -> tuple[Document, str | None]:
-        """Give the event that ends a stream which failed, with its name."""
+        """Return the event that ends a stream which failed, with its name."""
         return self.error(status, sentence), "error" if self.named_events else None
 
     def probe(self, model: str) -> Document:
-        """Give a harmless request of our own: whether an upstream answers at all."""
+        """Return a harmless request of our own: whether an upstream answers at all."""
         raise NotImplementedError
 
 

@@ -178,7 +178,7 @@ def test_a_near_duplicate_stops_at_the_sixth_and_the_other_task_is_named(draft, 
 
 
 def elsewhere(draft, changed):
-    """Give the same wording in another world, where another text must be written."""
+    """Return the same wording in another world, where another text must be written."""
     state = {"filesystem": {"files": {"in/report.txt": " ".join(f"word{n}" for n in range(200))}, "directories": []}}
     return changed(draft, {"id": "t-cccccccccccccccc", "initial_state": state}, {})
 

@@ -17,7 +17,7 @@ PLACE = "out/{{ledge}} and {{barn}}.txt"
 
 @pytest.fixture
 def free(draft):
-    """Give the small draft, whose file has a name of two free parts."""
+    """Return the small draft, whose file has a name of two free parts."""
     path = draft.provenance["solutions"][0]["calls"][0]["arguments"]["path"].removeprefix("/data/files/")
     task, provenance = (json.loads(json.dumps(part).replace(path, PLACE)) for part in (draft.task, draft.provenance))
     return Draft({**task, "free": FREE}, provenance)

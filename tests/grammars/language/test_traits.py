@@ -8,7 +8,7 @@ ONE = "[{tool: filesystem.write_file, arguments: {}}, {tool: filesystem.t1}, {to
 
 
 def changed(small, ways):
-    """Give the small grammar as a composition over two servers, with these solutions."""
+    """Return the small grammar as a composition over two servers, with these solutions."""
     spec = small.replace("tools: {", "tools: {git: [t1, t2], ").replace("single-tool", "composition")
     start = spec.index("    solution: ")
     end = spec.index("    predicate: ")

@@ -143,7 +143,7 @@ def by_hand(issuer, header, secret=None):
 
 
 def forged(issuer):
-    """Give tokens with the right claims that are signed by an unknown key."""
+    """Yield tokens with the right claims that are signed by an unknown key."""
     mine = KEYS["RS256"].public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     good = token(issuer)
     yield "none", by_hand(issuer, {"alg": "none", "kid": "test-RS256"})

@@ -37,7 +37,7 @@ both = pytest.mark.both_databases
 
 @pytest.fixture
 def elsewhere(backend, tmp_path, request):
-    """Give the address of an empty database for a restored home, where the old one's rows are on a server."""
+    """Yield the address of an empty database for a restored home, where the old one's rows are on a server."""
     if backend == "sqlite":
         yield None
         return
@@ -204,7 +204,7 @@ def backed_up(templates, memory) -> Path:
 
 @pytest.fixture
 def copy_of_live(backed_up, live, tmp_path) -> Path:
-    """Give a backup of the home `live`."""
+    """Return a backup of the home `live`."""
     return Path(shutil.copytree(backed_up, tmp_path / "copy"))
 
 

@@ -18,7 +18,7 @@ NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 
 @pytest.fixture
 def house(home, opened):
-    """Give a home in which ada has three agents, one of them an endpoint, and bob one of the same name."""
+    """Return a home in which ada has three agents, one of them an endpoint, and bob one of the same name."""
     seconds = iter(range(10**6))
     house = opened(home, lambda: NOW + timedelta(seconds=next(seconds)))
     with_submitters(house, "ada", "bob", "countess")

@@ -82,7 +82,7 @@ def turned(home: Path) -> Path:
 
 
 def subject(home: Path, say) -> str:
-    """Give the task that the first finding is about."""
+    """Return the task that the first finding is about."""
     findings = say("watch", "list", "--home", home, "--json").data["findings"]
     return next(finding["subject"] for finding in findings if finding["number"] == 1)
 

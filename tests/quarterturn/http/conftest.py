@@ -70,7 +70,7 @@ class Site:
 
 
 def from_elsewhere(site: Site) -> TestClient:
-    """Give a client of the same application at an address of its own, which has made no request yet."""
+    """Return a client of the same application at an address of its own, which has made no request yet."""
     return TestClient(site.client.app, client=(f"203.0.113.{next(_addresses)}", 1), raise_server_exceptions=False)
 
 
@@ -191,7 +191,7 @@ def served_release(templates: Path, memory: Path, **how: Any) -> Iterator[Site]:
 
 @pytest.fixture
 def problem() -> Callable[[httpx2.Response], str]:
-    """Give the code of a response that must be a problem."""
+    """Return the code of a response that must be a problem."""
 
     def code(answer: httpx2.Response) -> str:
         assert answer.headers["content-type"] == "application/problem+json", answer.text

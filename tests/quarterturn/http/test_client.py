@@ -41,7 +41,7 @@ LATER = object()
 
 @pytest.fixture
 def service(live, request, monkeypatch):
-    """Give the address of a service, its home, and ada's token, which each command finds in the environment."""
+    """Return the address of a service, its home, and ada's token, which each command finds in the environment."""
     settings = live / "quarterturn.toml"
     text = settings.read_text()
     assert 'images = [""]' in text
@@ -55,7 +55,7 @@ def service(live, request, monkeypatch):
 
 @pytest.fixture
 def client(service):
-    """Give a client of the service, with ada's token; one that pauses is made after `steps`."""
+    """Yield a client of the service, with ada's token; one that pauses is made after `steps`."""
     url, _, token = service
     with Client(url, token) as client:
         yield client
@@ -63,7 +63,7 @@ def client(service):
 
 @pytest.fixture
 def steps(service, monkeypatch):
-    """Give a list of what happens at the service, one thing in each pause of a client."""
+    """Yield a list of what happens at the service, one thing in each pause of a client."""
     todo, pauses = [], []
 
     def pause(seconds):
@@ -156,7 +156,7 @@ def test_a_token_goes_nowhere_in_the_clear_and_into_no_error():
 
 @pytest.fixture
 def odd():
-    """Give a server that answers what it is told, and counts."""
+    """Yield a server that answers what it is told, and counts."""
     answers, asked = [], []
 
     def reply(request):

@@ -44,7 +44,7 @@ def choose(site, name, who="ada", agent="agent"):
 
 
 def shown(site, month=None):
-    """Give what everybody is shown of each line: submitter, agent, display name."""
+    """Return what everybody is shown of each line: submitter, agent, display name."""
     lines = site.get("/leaderboard" + (f"?month={month}" if month else "")).json()["lines"]
     return sorted((line["submitter"], line["name"], line["display_name"]) for line in lines)
 

@@ -35,7 +35,7 @@ def no_pauses(monkeypatch):
 
 @pytest.fixture
 def service(live, templates, request):
-    """Give the address of a service with a release, and its public folder."""
+    """Return the address of a service with a release, and its public folder."""
     home = turned_from(live, templates)
     url, _ = request.getfixturevalue("at_an_address")
     return url, home / "public"
@@ -199,7 +199,7 @@ class FakeService:
 
 @pytest.fixture
 def fake(tmp_path, say):
-    """Give a service whose release is a copy of the example, with a function that fetches it."""
+    """Yield a service whose release is a copy of the example, with a function that fetches it."""
     folder = tmp_path / "source" / OLD
     shutil.copytree(EXAMPLE / OLD, folder)
     made = FakeService(b"".join(archive(folder)), tmp_path / "mine")

@@ -308,7 +308,7 @@ class Months(stateful.RuleBasedStateMachine):
 
 @pytest.fixture
 def homes(templates, tmp_path, monkeypatch):
-    """Give as many homes as are wanted, with a reserve and with tasks for two turns."""
+    """Return as many homes as are wanted, with a reserve and with tasks for two turns."""
     monkeypatch.setitem(sets.SETS, "demo", replace(sets.DEMO, reserve=dict.fromkeys(sets.DEMO.per_cohort, 1), text=""))
     monkeypatch.setattr(jobs, "RENEW", 10**6)  # who has stalled gives no sign
     first = copy_of(templates, "eventful", tmp_path / "first", tasks=6 + MOST_GONE, live=True, write=telling)

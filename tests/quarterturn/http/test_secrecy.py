@@ -67,7 +67,7 @@ def planted(tmp_path, templates, document, serve, played):
 
 
 def spellings(text: str) -> set[bytes]:
-    """Give a word in every encoding in which it might appear."""
+    """Return a word in every encoding in which it might appear."""
     raw = text.encode()
     forms = {raw, raw.hex().encode(), raw.hex().upper().encode(), text[::-1].encode(), text.encode("utf-16-le")}
     forms |= {urllib.parse.quote(text, safe="").encode(), "".join(f"%{byte:02X}" for byte in raw).encode()}
@@ -80,7 +80,7 @@ def spellings(text: str) -> set[bytes]:
 
 
 def addresses(site, own: str, waits: str, tasks) -> list[tuple[str, str, str]]:
-    """Give every route that anybody or a submitter may request, with parameters that might reveal a secret."""
+    """Return every route that anybody or a submitter may request, with parameters that might reveal a secret."""
     found = []
     names = [own, waits, tasks[0][0].id, tasks[-1][0].id]
     for (method, path), scope in ACCESS.items():

@@ -12,7 +12,7 @@ HERE = {"origin": "http://testserver"}
 
 @pytest.fixture
 def browser(site):
-    """Give a client with a token that is not signed in."""
+    """Return a client with a token that is not signed in."""
     site.account("ada")
     return TestClient(site.client.app, raise_server_exceptions=False, follow_redirects=False)
 

@@ -27,7 +27,7 @@ def send(site, who="ada", headers=HERE, **fields):
 
 
 def told(answer):
-    """Give the field at which the form says that something is wrong, and what it says."""
+    """Return the field at which the form says that something is wrong, and what it says."""
     assert answer.status_code == 422
     (wrong,) = re.findall(r'id="(\w+)-wrong" role="alert">(.*?)<', answer.text)
     return wrong

@@ -154,7 +154,7 @@ def test_why_it_came_to_nothing_is_a_code_with_a_hint(site, ada):
 
 
 def events_of(site, made, **headers):
-    """Give the status of the page's event stream, and the states that it tells."""
+    """Return the status of the page's event stream, and the states that it tells."""
     with site.client.stream("GET", f"/submission/{made['id']}/events", headers=headers) as said:
         states = [json.loads(line[6:])["state"] for line in said.iter_lines() if line.startswith("data: ")]
         return said.status_code, states

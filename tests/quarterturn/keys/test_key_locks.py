@@ -29,7 +29,7 @@ WORD, NEXT = "test-correct horse", "test-another horse"
 
 @pytest.fixture
 def locked(home, tmp_path):
-    """Give a home that a passphrase opens, beside an unlocked one."""
+    """Return a home that a passphrase opens, beside an unlocked one."""
     folder = shutil.copytree(home, tmp_path / "locked")
     FileKeyRing.open(HomePaths(folder).ring, None).add_lock(Passphrase(WORD.encode(), CHEAP))
     return folder

@@ -15,7 +15,7 @@ FIRST = Month.parse("2026-12")
 
 @pytest.fixture
 def house(home, stock, opened):
-    """Give a home whose first four cohorts are of public grammars, and whose fifth is not."""
+    """Return a home whose first four cohorts are of public grammars, and whose fifth is not."""
     house = opened(home)
     stock(house, 4, public=True)
     house.rotation.run(FIRST.plus(-1))

@@ -66,7 +66,7 @@ def stop_after(step):
 
 @pytest.fixture
 def begun(live, opened):
-    """Give a home whose turn of 2026-12 was interrupted after its third step."""
+    """Return a home whose turn of 2026-12 was interrupted after its third step."""
     house = opened(live)
     with contextlib.suppress(KeyboardInterrupt):
         house.rotation.run(house.months.live_month(), stop_after("retire"))

@@ -46,7 +46,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def reserved(copy, monkeypatch):
-    """Give a home with a live set and one spare task of each stratum, and with tasks for the next turn."""
+    """Return a home with a live set and one spare task of each stratum, and with tasks for the next turn."""
     monkeypatch.setitem(sets.SETS, "demo", replace(sets.DEMO, reserve=dict.fromkeys(sets.DEMO.per_cohort, 1), text=""))
     return copy("reserved", tasks=7, live=True)
 
@@ -62,7 +62,7 @@ def played(house, *failed, submitter="ada"):
 
 
 def of_fresh(house):
-    """Give a task of the cohort that retires last."""
+    """Return a task of the cohort that retires last."""
     return house.months.cohorts("live")[-1].tasks[0]
 
 
@@ -192,7 +192,7 @@ def solved_unless_git(stratum, number):
 
 @pytest.fixture
 def one_broken(few, copy, opened):
-    """Give a home whose live tasks can be proven again; of each cohort the task with a repository is broken."""
+    """Return a home whose live tasks can be proven again; of each cohort the task with a repository is broken."""
     folder = copy("bare-few")
     house = opened(folder, lambda: NOW)
     stocked_up(house, 5, write=with_files, provenance=solved_unless_git)

@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "rotation" / "detection"))
 
 @pytest.fixture(scope="session")
 def drawn() -> Drawn:
-    """Give the document from which a simulated world's last month is drawn."""
+    """Return the document from which a simulated world's last month is drawn."""
     from worlds import World, Wrong, play, stored
 
     def make(

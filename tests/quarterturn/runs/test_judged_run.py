@@ -35,7 +35,7 @@ def judged(stratum, number):
 
 @pytest.fixture
 def home(copy, monkeypatch):
-    """Give a home with a stocked set of four tasks, none of which is live."""
+    """Return a home with a stocked set of four tasks, none of which is live."""
     monkeypatch.setitem(sets.SETS, "one", sets.SetSpec("one", {EASY: 1}, {EASY: 1}))
     return copy("judged", of="one", tasks=6, write=judged)
 

@@ -64,7 +64,7 @@ def submit(house, executor, account="ada"):
 
 
 def waits_in(thread: threading.Thread, name: str) -> bool:
-    """Give whether a thread is inside a function of this name."""
+    """Return whether a thread is inside a function of this name."""
     frame = sys._current_frames().get(thread.ident or 0)
     while frame is not None and frame.f_code.co_name != name:
         frame = frame.f_back

@@ -43,7 +43,7 @@ def put(
 
 @pytest.fixture
 def shelf(tmp_path, monkeypatch):
-    """Give a shelf with the package, which is all that there is to install."""
+    """Return a shelf with the package, which is all that there is to install."""
     folder = tmp_path / "shelf"
     folder.mkdir()
     put(folder)

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.box
 
 @pytest.fixture
 def canary():
-    """Give the path of a file that only code of a package would make."""
+    """Yield the path of a file that only code of a package would make."""
     path = Path(f"/tmp/quarterturn-canary-{secrets.token_hex(8)}")
     yield path
     path.unlink(missing_ok=True)
@@ -120,7 +120,7 @@ def test_an_npm_that_does_not_know_these_options_is_not_asked(tmp_path, monkeypa
 
 
 def board_of(tmp_path):
-    """Give a folder with the manifest of a server from the npm registry."""
+    """Return a folder with the manifest of a server from the npm registry."""
     folder = tmp_path / "board"
     folder.mkdir()
     (folder / "server.yaml").write_text(

@@ -34,7 +34,7 @@ def draft(*titles, **changes):
 
 
 def changed(said):
-    """Give the notes that a trial left, each as the map of its values."""
+    """Return the notes that a trial left, each as the map of its values."""
     notes = defaultdict(dict)
     for change in said["data"]["differences"]["notebook"]["changes"]:
         if (found := re.fullmatch(r"\$\.value\.notes\[(\d)\]\.(\w+)", change["item"])) is not None:

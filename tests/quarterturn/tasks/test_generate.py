@@ -244,7 +244,7 @@ def test_a_spare_task_whose_skeleton_is_live_does_not_count(live, document, open
 
 @pytest.fixture
 def unstocked(live, opened):
-    """Give a home in its first month without a spare task."""
+    """Return a home in its first month without a spare task."""
     house = opened(live)
     for record in house.vault.records("reviewed"):
         house.vault.advance(record.id, "withdraw")

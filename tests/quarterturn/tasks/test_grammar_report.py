@@ -20,7 +20,7 @@ from ...patience import PATIENCE
 
 
 def some(server: str, folder: Path, *templates: str) -> Path:
-    """Give a shipped grammar with a few of its templates, since drawing from each takes time."""
+    """Return a shipped grammar with a few of its templates, since drawing from each takes time."""
     folder.mkdir()
     for name in ("grammar", *templates):
         shutil.copy(LIBRARY / server / f"{name}.yaml", folder)

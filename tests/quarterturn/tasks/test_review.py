@@ -24,7 +24,7 @@ GONE = {"op": "filesystem.fileExists", "verdict": "true", "found": "there is som
 
 @pytest.fixture
 def waiting(home, document, opened):
-    """Give a home with three tasks of ada and one of grace that wait for a review."""
+    """Return a home with three tasks of ada and one of grace that wait for a review."""
     house = opened(home)
     ids = []
     for number, stratum in enumerate(list(DEMO.per_cohort)[:4]):

@@ -32,7 +32,7 @@ def residuals(habit: float = HABIT) -> tuple[ResultTable, Residuals]:
 
 
 def counts(table: ResultTable, carried: Floats, submitter: int) -> Floats:
-    """Give how much each month of a submitter counts for each of their months, (MONTHS, MONTHS)."""
+    """Return how much each month of a submitter counts for each of their months, (MONTHS, MONTHS)."""
     own = np.flatnonzero(table.submitter == submitter)
     return carried[np.ix_(own, own)]
 

@@ -75,7 +75,7 @@ class Drawn:
     solution: Mapping[str, Any]
 
     def page(self, values: Mapping[str, str]) -> dict[str, Any]:
-        """Give what somebody wrote down who was shown these values."""
+        """Return what somebody wrote down who was shown these values."""
         return {"goal": filled(self.task.goal, values), **filled(dict(self.solution), values)}
 
 
@@ -99,7 +99,7 @@ def drawn(request: pytest.FixtureRequest) -> list[Drawn]:
 
 @pytest.fixture
 def home(drawn: Sequence[Drawn], tmp_path: Path) -> Iterator[Benchmark]:
-    """Give a home in its first month whose set is one drawn task of each server."""
+    """Yield a home in its first month whose set is one drawn task of each server."""
     strata = [Stratum(one.task.server, one.task.category, one.task.difficulty) for one in drawn]
     made = Benchmark(tmp_path, f"sqlite:///{tmp_path / 'quarterturn.db'}", SetSpec("drawn", Counter(strata), cohorts=1))
     for number, one in enumerate(drawn):
@@ -186,7 +186,7 @@ def varied(own_home: OwnHome) -> Benchmark:
 
 
 def numbers(home: Benchmark, task: str, name: str, month: Any) -> dict[str, int]:
-    """Give the numbers of the choices that a submitter was served of a task."""
+    """Return the numbers of the choices that a submitter was served of a task."""
     lists = {parameter: choices["from"] for parameter, choices in FREE.items()}
     values = assigned(home.vault.variant_key(task), name, str(month), lists)
     return {parameter: lists[parameter].index(value) for parameter, value in values.items()}

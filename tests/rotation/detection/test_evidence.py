@@ -31,7 +31,7 @@ def written(home: Benchmark, number: int, task: str, run: int = 1) -> dict:
 
 
 def of_sunset(home: Benchmark, run: OpenRun, *, varied: bool = True) -> str:
-    """Give a task of the cohort that retires first."""
+    """Return a task of the cohort that retires first."""
     return next(task for task in run.cohorts[0].tasks if home.vault.record(task).traceable is varied)
 
 

@@ -39,7 +39,7 @@ def a_table(own: float = OWN, seed: int = 3) -> tuple[ResultTable, Floats]:
 
 
 def distances(table: ResultTable, truth: Floats, rotation: int) -> Floats:
-    """Give how far the true values of a rotation's runs lie from the predicted ones."""
+    """Return how far the true values of a rotation's runs lie from the predicted ones."""
     now = table.rotation == rotation
     return (truth - fit(table).mean)[now]
 

@@ -16,7 +16,7 @@ KNOWING, SUBMITTERS, MONTHS, COHORT = 1, 10, 3, 40
 
 @pytest.fixture(scope="module")
 def line() -> LinkedRuns:
-    """Give three months; in the last, one submitter knows half of the tasks that stayed."""
+    """Return three months; in the last, one submitter knows half of the tasks that stayed."""
     dice = np.random.default_rng(4)
     first = np.repeat(np.arange(-2, MONTHS + 1), COHORT)
     difficulty, ability = dice.normal(0, 1.2, len(first)), dice.normal(0, 0.8, SUBMITTERS)

@@ -17,7 +17,7 @@ SEEDS = range(3)
 
 @cache
 def variances(world: World) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Give the mean estimated variances: by server and by family, (2,), that last, and of one month, (2,)."""
+    """Return the mean estimated variances: by server and by family, (2,), that last, and of one month, (2,)."""
     models = [Study(play(world, seed)).leaning for seed in SEEDS]
     return np.mean([(model.lasting, model.passing) for model in models], axis=0)
 

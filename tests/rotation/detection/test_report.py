@@ -27,7 +27,7 @@ def report(table, rotation):
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    """Give the report on a third month in which the first submitter knows half of the tasks that stayed."""
+    """Return the report on a third month in which the first submitter knows half of the tasks that stayed."""
     return report(play(SMALL, 3, Wrong(start=3, known=0.5, shortcut=0.6)), 3)
 
 

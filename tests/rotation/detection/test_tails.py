@@ -11,7 +11,7 @@ from rotation.detection.statistics.tails import combined, upper
 
 @pytest.fixture(scope="module")
 def sums():
-    """Give fourteen variables of two outcomes each, and all sums that they can have."""
+    """Return fourteen variables of two outcomes each, and all sums that they can have."""
     dice = np.random.default_rng(5)
     chance, values = dice.uniform(0.05, 0.9, 14), dice.normal(0, 1, (14, 2))
     chances = np.column_stack([1 - chance, chance])

@@ -24,7 +24,7 @@ DICE = random.Random(20261121)
 
 
 def free(number: int) -> dict[str, list[str]]:
-    """Give a task lists of its own: 3 of 128 values, 21 bits, little more than the minimum."""
+    """Return a task lists of its own: 3 of 128 values, 21 bits, little more than the minimum."""
     names = ("folder", "target", "output")
     return {name: [f"{name}-{a}-{number}-{n}" for n in range(13) for a in NOUNS][:128] for name in names}
 

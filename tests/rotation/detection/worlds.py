@@ -103,7 +103,7 @@ class _Rows:
     calls: list[Floats] = field(default_factory=list)
 
     def same_again(self, who: int, live: Ints, passed: Bools, calls: Floats, repeated: Bools) -> tuple[Bools, Floats]:
-        """Give a run's results with those of the submitter's earlier runs in the place of some, where there are any."""
+        """Return a run's results with those of the submitter's earlier runs in place of some, if there are any."""
         for run, (_, before, _) in enumerate(self.of):
             if before == who:
                 _, now, then = np.intersect1d(live, self.live[run], return_indices=True)
@@ -210,7 +210,7 @@ def _people(world: World, family: Ints, dice: Dice, rare: Dice) -> _People:
 
 
 def _uneven(world: World, count: int, dice: Dice) -> Ints:
-    """Give the families of the tasks, where each cohort has other shares of the servers: uniform over all shares."""
+    """Return the families of the tasks, where each cohort has other shares of the servers: uniform over all shares."""
     server = np.arange(world.families) % world.servers
     cohorts = []
     for _ in range(count // world.cohort):
@@ -220,7 +220,7 @@ def _uneven(world: World, count: int, dice: Dice) -> Ints:
 
 
 def _leanings(world: World, sd: float, family: Ints, dice: Dice) -> tuple[Floats, Floats]:
-    """Give the leanings of base models (bases, T) and of submitters (S, T) on the tasks of a server and of a family."""
+    """Return the leanings of base models (bases, T) and of submitters (S, T) on the tasks of a server and family."""
     sd, groups = sd * np.sqrt(0.5), ((family % world.servers, world.servers), (family, world.families))
     of_base, of_one = np.zeros((world.bases, len(family))), np.zeros((world.submitters, len(family)))
     for group, count in groups:
@@ -237,7 +237,7 @@ def _spread(world: World, dice: Dice, sd: float, count: int) -> Floats:
 
 
 def _moved(world: World, rotation: int, dice: Dice) -> tuple[Floats, Bools]:
-    """Give by how much abilities changed since the month before, (S,), and who has a new model."""
+    """Return by how much abilities changed since the month before, (S,), and who has a new model."""
     drift, swapped = dice.normal(0, world.drift, world.submitters), dice.random(world.submitters) < world.swaps
     swapped |= rotation == world.wave
     moved: Floats = drift + swapped * dice.normal(0.3, 0.6, world.submitters)

@@ -52,7 +52,7 @@ def results(number, passes, *, sunset=0, unknown=0):
 
 
 def lines(scored):
-    """Give the leaderboard of runs with these results."""
+    """Return the leaderboard of runs with these results."""
     return standings.lines([(run, figures.of_results(found, SUNSET)) for run, found in scored])
 
 

@@ -24,7 +24,7 @@ CLAIMS = {"answer.claims": {"claims": [{"id": "who", "text": "It was Ada."}]}}
 
 @pytest.fixture
 def judged_home(benchmark_home):
-    """Give a home whose first set names a judge."""
+    """Return a home whose first set names a judge."""
     benchmark_home.judge = JUDGE
     benchmark_home.rotation.run(BEFORE)
     return benchmark_home

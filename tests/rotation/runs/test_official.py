@@ -42,7 +42,7 @@ def home(own_home: OwnHome) -> Benchmark:
 
 
 def only(run: OpenRun, task: str) -> OpenRun:
-    """Give the run as if it had been opened for this task alone."""
+    """Return the run as if it had been opened for this task alone."""
     return replace(run, cohorts=(replace(run.cohorts[0], tasks=(task,)),))
 
 
@@ -141,7 +141,7 @@ def test_a_refill_that_is_recorded_right_behind_the_head_waits_for_the_next(home
 
 
 def verdicts(home: Benchmark, number: int) -> dict[str, str]:
-    """Give the verdict and the code of each task of a run."""
+    """Return the verdict and the code of each task of a run."""
     results = home.runs.results(number, who="test", why="test")
     return {one.task_id: f"{one.verdict.value} {one.code}" for one in results}
 

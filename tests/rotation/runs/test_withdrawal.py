@@ -58,7 +58,7 @@ def stratum(home: Benchmark, task: str) -> Stratum:
 
 
 def spare(home: Benchmark, task: str) -> str:
-    """Give the one reserve task of a task's stratum."""
+    """Return the one reserve task of a task's stratum."""
     (found,) = (r.id for r in home.vault.records(TaskState.REVIEWED) if stratum(home, r.id) == stratum(home, task))
     return found
 

@@ -30,7 +30,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def turned(begun_home: Benchmark) -> Benchmark:
-    """Give a benchmark after two turns."""
+    """Return a benchmark after two turns."""
     begun_home.rotation.run(FIRST)
     return begun_home
 

@@ -42,13 +42,13 @@ def leaves(home: Benchmark) -> list[Statement]:
 
 
 def openings(home: Benchmark) -> dict[str, list[dict[str, Any]]]:
-    """Give what each retirement opens, by its month."""
+    """Return what each retirement opens, by its month."""
     retirements = [statement.predicate for statement in leaves(home) if statement.kind == "retire"]
     return {says["month"]: says.get("draw_seeds", []) for says in retirements}
 
 
 def opened_sets(home: Benchmark) -> dict[str, list[str]]:
-    """Give the months of the sets whose seeds each retirement opens; those that open none are left out."""
+    """Return the months of the sets whose seeds each retirement opens; those that open none are left out."""
     log = leaves(home)
     return {
         month: [log[opening["set"]].predicate["month"] for opening in opened]
@@ -58,7 +58,7 @@ def opened_sets(home: Benchmark) -> dict[str, list[str]]:
 
 
 def due(home: Benchmark) -> dict[str, list[str]]:
-    """Give the same as it follows from the public log alone."""
+    """Return the same as it follows from the public log alone."""
     log, expected, opened = leaves(home), {}, set()
     for place, retirement in enumerate(log):
         if retirement.kind != "retire":
@@ -103,7 +103,7 @@ def test_a_draw_of_nothing_is_opened_after_the_next_set(reserve_home):
 
 
 def committed_at(home: Benchmark, month: Month) -> set[str]:
-    """Give the tasks whose `commit` leaves stand between the set of a month and the next one."""
+    """Return the tasks whose `commit` leaves stand between the set of a month and the next one."""
     log = leaves(home)
     start, end = (home.ledger.index_of(f"set/{each}") for each in (month, month.plus(1)))
     return {statement.name for statement in log[start:end] if statement.kind == "commit"}

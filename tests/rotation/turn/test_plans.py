@@ -17,7 +17,7 @@ PLANS = [(2, 1), (3, 2), pytest.param(12, 1, marks=pytest.mark.full), pytest.par
 
 
 def benchmark(tmp_path, cohorts, period):
-    """Give a benchmark with one task a cohort and one spare."""
+    """Return a benchmark with one task a cohort and one spare."""
     spec = replace(SMALL, per_cohort={SINGLE: 1}, reserve={SINGLE: 1}, cohorts=cohorts, period=period)
     home = Benchmark(tmp_path, f"sqlite:///{tmp_path / 'quarterturn.db'}", spec)
     home.stock(cohorts + 1)

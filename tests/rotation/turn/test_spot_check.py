@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def home(begun_home, monkeypatch) -> Benchmark:
-    """Give a benchmark after its first turn, in which every result is sampled."""
+    """Return a benchmark after its first turn, in which every result is sampled."""
     monkeypatch.setattr("vault.ledger.statements.spot_check.ONE_IN", 1)
     return begun_home
 
@@ -51,7 +51,7 @@ def _all_but_one_judged(home) -> OpenRun:
 
 @pytest.fixture
 def under_way(own_home, monkeypatch) -> tuple[Benchmark, OpenRun]:
-    """Give a benchmark in which every result is sampled, and a run that lacks the outcome of its first task."""
+    """Return a benchmark in which every result is sampled, and a run that lacks the outcome of its first task."""
     monkeypatch.setattr("vault.ledger.statements.spot_check.ONE_IN", 1)
     return own_home(_all_but_one_judged)
 
@@ -67,7 +67,7 @@ def stated(home):
 
 
 def counted(home):
-    """Give how many results were chosen, judged again, and judged otherwise, as the retirement states it."""
+    """Return how many results were chosen, judged again, and judged otherwise, as the retirement states it."""
     return tuple(stated(home)[name] for name in ("chosen", "judged", "differed"))
 
 

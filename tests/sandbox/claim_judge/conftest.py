@@ -18,7 +18,7 @@ def spec_of(url, *, wire="openai", tokens=200_000, answer_tokens=200):
 
 @pytest.fixture
 def opened():
-    """Give a function that opens a loopback model and a claim judge on it."""
+    """Yield a function that opens a loopback model and a claim judge on it."""
     with ExitStack() as stack:
 
         def make(dials=None, *, marker=None, **spec):

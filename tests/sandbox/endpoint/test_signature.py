@@ -24,7 +24,7 @@ NOW = 1_780_000_000
 
 @pytest.fixture
 def server(sender, tmp_path, monkeypatch):
-    """Give the example as it stands in its folder."""
+    """Yield the example as it stands in its folder."""
     key = tmp_path / "key.pem"
     key.write_text(sender.public_pem)
     monkeypatch.setattr(sys, "argv", ["server.py", str(key), URL, "0", "true"])

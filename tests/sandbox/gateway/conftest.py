@@ -9,7 +9,7 @@ from sandbox.gateway import FORK_SERVER
 
 @pytest.fixture
 def channel():
-    """Give the gateway's end of a channel on which nobody answers, and the other end."""
+    """Yield the gateway's end of a channel on which nobody answers, and the other end."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         yield theirs, ours

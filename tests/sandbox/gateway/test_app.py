@@ -42,7 +42,7 @@ class Echo:
 
 
 def served(*requests, front=None):
-    """Give the raw responses to raw requests, each over its own connection, and the log after its first request."""
+    """Return the raw responses to raw requests, each over its own connection, and the log after its first request."""
     log = []
 
     async def serve():

@@ -45,7 +45,7 @@ def decide(code: bytes, nr: int, *args: int, arch: int) -> int:
 
 @pytest.fixture(params=MACHINES)
 def judge(request):
-    """Give the decision of one machine's filter on a call by name."""
+    """Return the decision of one machine's filter on a call by name."""
     code, place = filter_of("agent", request.param), MACHINES.index(request.param)
 
     def ask(name: str, *args: int) -> int:

@@ -104,7 +104,7 @@ def test_arguments_of_its_own_predicates_are_checked_and_a_taken_name_is_refused
 
 @pytest.fixture
 def logged(tmp_path):
-    """Give the files of a database whose rows all lie in its write-ahead log, as a killed server leaves them."""
+    """Return the files of a database whose rows all lie in its write-ahead log, as a killed server leaves them."""
     connection = sqlite3.connect(tmp_path / "shop.db")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT)")

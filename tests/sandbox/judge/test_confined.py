@@ -100,7 +100,7 @@ def kind(request):
 
 @pytest.fixture
 def waiting(kind):
-    """Give a child that waits in the middle of its work, as the kernel shows it."""
+    """Yield a child that waits in the middle of its work, as the kernel shows it."""
     ours, theirs = socket.socketpair()
     with ours:
         with theirs:

@@ -48,7 +48,7 @@ class ModelSession:
         return self.client.post(path, json=document, **options)
 
     def stream(self, path, document):
-        """Give the events of a stream as they arrived."""
+        """Return the events of a stream as they arrived."""
         with self.client.stream("POST", path, json=document | {"stream": True}) as response:
             assert response.status_code == 200, response.read()
             assert response.headers["content-type"] == "text/event-stream"

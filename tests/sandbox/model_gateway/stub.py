@@ -90,7 +90,7 @@ class Stub:
         self.server.server_close()
 
     def own(self) -> list[Seen]:
-        """Give the agents' requests, without the gateway's own probes."""
+        """Return the agents' requests, without the gateway's own probes."""
         return [one for one in self.seen if "Say OK." not in json.dumps(one.body)]
 
     def _serve(self, handler: BaseHTTPRequestHandler) -> None:

@@ -31,7 +31,7 @@ BOXES = {
 
 
 def in_boxes(*wires, keep):
-    """Give every wire in every box; the sample has each wire in one box, since the two are independent."""
+    """Return every wire in every box; the sample has each wire in one box, since the two are independent."""
     cases = {
         (wire, name): pytest.param(wire, box, marks=mark, id=f"{wire}-{name}")
         for wire in wires

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 def said(document):
-    """Give the text of a response, in any format."""
+    """Return the text of a response, in any format."""
     if "choices" in document:
         return document["choices"][0]["message"]["content"]
     blocks = document["output"][0]["content"] if "output" in document else document["content"]

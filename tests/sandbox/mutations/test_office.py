@@ -12,7 +12,7 @@ from .builders import mistakes_of
 
 
 def left(server, state, *changes):
-    """Give the state before and after some changes."""
+    """Return the state before and after some changes."""
     before = after = SERVERS[server].seed(state)
     for change in changes:
         after = mutate(server, after, change)

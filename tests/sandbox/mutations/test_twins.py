@@ -31,7 +31,7 @@ def test_the_list_of_names_is_that_of_the_twins():
 
 
 def made(server, before, after, asked=None, answer=None):
-    """Give the twins by name, each with its verdict."""
+    """Return the twins by name, each with its verdict."""
     asked = predicate.parse(asked or {"filesystem.fileExists": {"path": "x"}})
     found = {}
     for mutant, trees in list_twins(asked, {server: before}, {server: after}, answer):

@@ -41,7 +41,7 @@ def parsed(data):
 
 
 def sealed(outcome):
-    """Give an outcome as it comes back out of its seal."""
+    """Return an outcome as it comes back out of its seal."""
     return TaskRun.from_json(json.loads(json.dumps(outcome.as_json())))
 
 

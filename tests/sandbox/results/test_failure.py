@@ -70,7 +70,7 @@ CLOSED_LIST = {"world-not-started", "gateway-not-ready", "place-not-ready", "eng
 
 
 def every_fact():
-    """Give every combination of facts: each field with every value that can make a difference."""
+    """Yield every combination of facts: each field with every value that can make a difference."""
     worlds = [None, RUNS, DIED, KILLED, LOST, replace(RUNS, out_of_memory=True)]
     values = {
         "stage": list(Stage),

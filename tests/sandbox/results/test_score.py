@@ -33,7 +33,7 @@ FAIL = replace(PASS, verdict=Verdict.FALSE, passed=False)
 
 
 def a_run(*results: Result, per_skeleton: int = 1) -> list[Result]:
-    """Give each result a task of its own, and a skeleton to every few of them."""
+    """Return each result a task of its own, and a skeleton to every few of them."""
     return [replace(r, task=f"t-{i}", skeleton=f"s-{i // per_skeleton}") for i, r in enumerate(results)]
 
 

@@ -108,7 +108,7 @@ def test_worlds_that_wait_go_with_whoever_kept_them(memory):
 
 
 def comparable(proved) -> str:
-    """Give a proof's evidence and log without what differs between any two: times, and Git's hashes over dates."""
+    """Return a proof's evidence and log without what differs between any two: times, and Git's hashes over dates."""
     log = [{**call, "seconds": None} for call in proved.log]
     text = json.dumps([proved.evidence.as_json(), proved.calls, proved.errors, log])
     return re.sub(r"\b[0-9a-f]{7,40}\b|\d{4}-\d\d-\d\d[ T][\d:.+Z -]+", "…", text)

@@ -34,7 +34,7 @@ def ladder():
 
 @pytest.fixture(scope="module")
 def tasks():
-    """Give the dev sets' tasks that take files alone: one or two for each of the rungs 1 and 4."""
+    """Return the dev sets' tasks that take files alone: one or two for each of the rungs 1 and 4."""
     drawn = {task.id: task for spec in SETS.values() for task in shipped_dev_sets.tasks(spec)}
     return [task for task in drawn.values() if set(task.document["initial_state"]) == {"filesystem"}]
 

@@ -309,7 +309,7 @@ def test_more_than_anybody_looks_at_counts_against_the_agent():
 @pytest.fixture(scope="module")
 @needing("databases")
 def left():
-    """Give a cluster as a world left it."""
+    """Return a cluster as a world left it."""
     task = Task.parse(a_task(TRUTH))
     prover = BoxProver(the_box())
     kept = {}

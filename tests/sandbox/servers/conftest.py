@@ -21,7 +21,7 @@ def prover():
 
 @pytest.fixture
 def played(prover):
-    """Give a function that plays calls of one server, `[(tool, arguments)]`, and gives their results."""
+    """Return a function that plays calls of one server, `[(tool, arguments)]`, and gives their results."""
 
     def play(server, state, calls, predicate, box=None):
         used = list(dict.fromkeys(tool for tool, _ in calls))

@@ -18,7 +18,7 @@ from sandbox.servers.registry import SERVERS
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """Give a copy of the folders that definitions are made of, as a machine has it that has run them."""
+    """Return a copy of the folders that definitions are made of, as a machine has it that has run them."""
     for folder in ("kinds", "servers", "images/world"):
         shutil.copytree(ROOT / "sandbox" / folder, tmp_path / "sandbox" / folder)
     for place in (tmp_path / "sandbox" / "kinds").glob("*/backend"):

@@ -257,7 +257,7 @@ def test_a_ring_that_was_changed_or_put_together_is_noticed(path, change):
 
 
 def strings(value, place=()):
-    """Give the paths of all strings in a document."""
+    """Yield the paths of all strings in a document."""
     if isinstance(value, str):
         yield place
     for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():

@@ -18,7 +18,7 @@ def key():
 
 @pytest.fixture
 def path(tmp_path, ring, key):
-    """Give where the key is stored."""
+    """Return where the key is stored."""
     signing.store(tmp_path / "log.key", key, ring)
     return tmp_path / "log.key"
 

@@ -112,7 +112,7 @@ class PlayedRun:
     totals: Sequence[tuple[str, dict, bytes]] = ()  # (cohort, totals, salt)
 
     def opened(self, cohort: str) -> RunOpening:
-        """Give what the release of a cohort opens of it."""
+        """Return what the release of a cohort opens of it."""
         rows = [row for row in self.results if row.result["cohort"] == cohort]
         pair = next(((totals, salt) for name, totals, salt in self.totals if name == cohort), (None, None))
         return RunOpening(self.run, self.open_leaf, self.close_leaf, self.opening, self.salt, self.tree, rows, *pair)
@@ -203,7 +203,7 @@ class Month:
         self.publish()
 
     def draw_seed(self, month: str) -> tuple[bytes, bytes]:
-        """Give the seed that a month's set commits to, and its salt."""
+        """Return the seed that a month's set commits to, and its salt."""
         words = () if month == "2026-12" else (month,)
         return dice("seed", *words), self.salt("draw", *words)
 
@@ -291,7 +291,7 @@ class Month:
         }
 
     def transcript(self, number: int, task: str) -> dict:
-        """Give the transcript that the result of a task in a run commits to."""
+        """Return the transcript that the result of a task in a run commits to."""
         call = {"tool": "filesystem.read_file", "arguments": '{"path":"a.txt"}', "result": "é", "error": False}
         served = self.task_served(number, task)
         return {
@@ -301,7 +301,7 @@ class Month:
         }
 
     def task_served(self, number: int, task: str) -> dict:
-        """Give a task as a run is served it, in the variant of its submitter."""
+        """Return a task as a run is served it, in the variant of its submitter."""
         document = self.tasks[task]
         free = {name: choice["from"] for name, choice in document.get("free", {}).items()}
         values = variant.first(free)
@@ -311,7 +311,7 @@ class Month:
         return variant.filled(plain, values)
 
     def evidence_against(self, number: int, task: str) -> dict:
-        """Give the evidence against a run's submitter: the result on a task, opened, and its transcript."""
+        """Return the evidence against a run's submitter: the result on a task, opened, and its transcript."""
         run = next(run for run in self.runs if run.run == number).opened(RETIRED)
         line = next(line for line in map(json.loads, result_lines(run)) if line["result"]["task"] == task)
         document = line | {
@@ -502,7 +502,7 @@ class Month:
         return self
 
     def promises(self, entries: int) -> dict:
-        """Give what a set may state besides, with so many entries of the access log."""
+        """Return what a set may state besides, with so many entries of the access log."""
         return {
             "judge": JUDGE,
             "month_key": dice("month key"),
@@ -543,7 +543,7 @@ class Month:
         return [task for task, cohort in self.gone.items() if cohort in {self.sunset, None}]
 
     def seeds_due(self) -> dict[int, str]:
-        """Give the months of the sets, by index, whose draw seeds the month's retirement opens."""
+        """Return the months of the sets, by index, whose draw seeds the month's retirement opens."""
         left = self.left | set(self.cohorts[self.sunset])
         return {
             at: month for at, (month, tasks) in self.drawn.items() if at != self.last_set and left.issuperset(tasks)
@@ -640,13 +640,13 @@ class Month:
 
 @pytest.fixture
 def month(tmp_path: Path) -> Month:
-    """Give a month that has not begun."""
+    """Return a month that has not begun."""
     return Month(tmp_path)
 
 
 @pytest.fixture
 def memory() -> Iterator[Path]:
-    """Give a folder in memory, if there is any: what a kill leaves there is what it leaves on a disk."""
+    """Yield a folder in memory, if there is any: what a kill leaves there is what it leaves on a disk."""
     shared = Path("/dev/shm")
     with TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:
         yield Path(folder)

@@ -177,7 +177,7 @@ class History:
         return {name: digest for name, digest in pairs if name and digest}
 
     def _tree(self, run: Any, commits: Mapping[str, str]) -> tuple[str, dict[str, int], MerkleTree]:
-        """Give the root over a run's results, the position of each task, and the tree."""
+        """Return the root over a run's results, the position of each task, and the tree."""
         results = self.results.get(run, {})
         order = sorted(results, key=lambda task: (commits.get(task, ""), results[task]))
         tree = MerkleTree(leaf_hash(bytes.fromhex(results[task])) for task in order)
@@ -359,7 +359,7 @@ def _committed(label: str, document: Any, salt: str) -> str:
 
 
 def others(form: Form, value: Any) -> list[Any]:
-    """Give other values of a form than this one."""
+    """Return other values of a form than this one."""
     if isinstance(form, list):
         return [None] if form[1:] and value is not None else []
     if not isinstance(form, str):
@@ -562,7 +562,7 @@ def _copy(value: Any) -> Any:
 
 
 def _places(history: History, index: int) -> Iterator[tuple[str, int]]:
-    """Give other places for a leaf: before the last leaf of each kind before it, and after the next one after it."""
+    """Yield other places for a leaf: before the last leaf of each kind before it, and after the next one after it."""
     kinds = [kind_of(leaf) for leaf in history.leaves]
     for kind in STATEMENTS:
         if kind in kinds[:index]:

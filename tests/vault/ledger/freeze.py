@@ -25,7 +25,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def key_file(name: str) -> Path:
-    """Give the file with the keys of a good release's log."""
+    """Return the file with the keys of a good release's log."""
     return VECTORS / ("." if name == "good" else name) / "log.vkey"
 
 

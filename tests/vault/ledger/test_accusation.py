@@ -76,7 +76,7 @@ def leaves(value, way=()):
 
 
 def other(value):
-    """Give another value of the same kind."""
+    """Return another value of the same kind."""
     if isinstance(value, bool) or value is None:
         return not value
     if isinstance(value, int):

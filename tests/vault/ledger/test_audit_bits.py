@@ -30,7 +30,7 @@ def folder(tmp_path):
 
 
 def case_before(folder, step):
-    """Give an audit that has reached a step."""
+    """Return an audit that has reached a step."""
     case = AuditState(folder, [KEY], None, Policy())
     for name in ON_STEPS[: ON_STEPS.index(step)]:
         STEPS[name](case)
@@ -38,7 +38,7 @@ def case_before(folder, step):
 
 
 def refusal(case, *steps):
-    """Give the error with which one of these steps refuses, or None; the case stays as it is."""
+    """Return the error with which one of these steps refuses, or None; the case stays as it is."""
     case = copy(case)
     try:
         for step in steps:

@@ -113,7 +113,7 @@ def test_a_release_that_carries_a_page_lists_it_and_says_so(month):
 
 @pytest.fixture
 def opened(monkeypatch):
-    """Give the names of the files whose content was read."""
+    """Return the names of the files whose content was read."""
     names = []
     original = Path.open
 

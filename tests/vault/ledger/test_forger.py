@@ -143,7 +143,7 @@ def test_each_field_that_can_be_changed_unseen_is_listed_as_the_operators_word()
 
 @pytest.fixture(scope="module")
 def forger() -> Iterator[Forger]:
-    """Give a forger of three honest months; its releases are written thousands of times, in memory if there is any."""
+    """Yield a forger of three honest months; its releases are written thousands of times, in memory if there is any."""
     memory = Path("/dev/shm")
     with TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         month = Month(Path(folder)).play_turns()

@@ -26,7 +26,7 @@ def statement(month, old=None, new=NEW, size=None):
 
 @pytest.fixture
 def half(month):
-    """Give a month up to the change of its key."""
+    """Return a month up to the change of its key."""
     return month.play_half()
 
 

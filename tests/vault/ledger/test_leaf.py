@@ -140,7 +140,7 @@ OTHERS = (None, True, -1, 0, 1.5, "", "x", "A" * 64, "a" * 1025, [], {}, ["x"], 
 
 
 def changed(document):
-    """Give a statement with one value replaced, one key left out, or one key more."""
+    """Yield a statement with one value replaced, one key left out, or one key more."""
     for path in paths(document):
         for other in OTHERS:
             yield put(document, path, other)

@@ -62,7 +62,7 @@ def test_every_consistency_proof_of_every_small_tree(hashes):
 
 
 def mutated(proof):
-    """Give a proof with each hash changed, left out, doubled, cut, and one too many."""
+    """Yield a proof with each hash changed, left out, doubled, cut, and one too many."""
     for place, item in enumerate(proof):
         yield [*proof[:place], bytes([item[0] ^ 1]) + item[1:], *proof[place + 1 :]]
         yield [*proof[:place], *proof[place + 1 :]]

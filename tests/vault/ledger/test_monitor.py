@@ -25,7 +25,7 @@ def glance(month, kept: MonitorState | None = None, now: datetime = DECEMBER, fo
 
 @pytest.fixture
 def begun(month):
-    """Give a month that was committed to, with a run under way."""
+    """Return a month that was committed to, with a run under way."""
     month.begin().open_run(1)
     return month
 

@@ -17,7 +17,7 @@ PUBLIC = KEY.public_key().public_bytes_raw()
 
 @pytest.fixture
 def turned(month):
-    """Give a month that was retired, with the set that follows it."""
+    """Return a month that was retired, with the set that follows it."""
     month.play().retire()
     month.state_set("2027-01", month_key=PUBLIC)
 

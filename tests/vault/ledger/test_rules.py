@@ -13,7 +13,7 @@ ASKING = {"agree", "disagreement", "doubt", "require", "require_opens"}
 
 
 def calls():
-    """Give each call that names a rule, with its place."""
+    """Yield each call that names a rule, with its place."""
     for path in sorted(LEDGER.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ASKING:

@@ -45,7 +45,7 @@ OPENSSH = pytest.mark.needs("ssh-keygen")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Give a file with its signature, and the list of its permitted signers."""
+    """Return a file with its signature, and the list of its permitted signers."""
     (tmp_path / "file").write_bytes(FILE)
     (tmp_path / "file.sig").write_text(SIGNATURE)
     (tmp_path / "allowed").write_text(f"log {sshsig.public_line(PUBLIC)}\n")

@@ -25,7 +25,7 @@ WEAK = list(weak())
 
 @pytest.fixture(params=["package", "none"])
 def verify(request, monkeypatch):
-    """Give the strict verification over the package, and over what stands in for it."""
+    """Return the strict verification over the package, and over what stands in for it."""
     if request.param == "none":
         monkeypatch.setattr(strict_ed25519, "ed25519_holds", ed25519.ed25519_holds)
     return verifies

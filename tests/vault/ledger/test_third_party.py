@@ -75,7 +75,7 @@ def test_go_reads_checkpoint_tiles_and_both_proofs(tlog, tmp_path):
 @pytest.fixture(scope="module")
 @needing("canonicalize")
 def canonicalize():
-    """Give the package's canonical bytes of a JSON text."""
+    """Yield the package's canonical bytes of a JSON text."""
     command = [NODE, THIRD_PARTY / "canonicalize.mjs", CANONICALIZE]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as node:
 

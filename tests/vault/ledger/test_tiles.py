@@ -26,7 +26,7 @@ def test_the_tiles_of_the_specifications_example():
 
 @pytest.fixture(scope="module")
 def grown():
-    """Give 70,000 leaves as a tree in memory, as a frontier, and as a folder of tiles."""
+    """Return 70,000 leaves as a tree in memory, as a frontier, and as a folder of tiles."""
     hashes = [leaf_hash(b"%d" % number) for number in range(70_000)]
     frontier, files = tiles.Frontier(), {}
     for start in range(0, len(hashes), 999):

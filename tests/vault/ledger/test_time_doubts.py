@@ -24,14 +24,14 @@ HONEST = {SET: BEGIN, OPEN: BEGIN + DAY, SCORE: BEGIN + 2 * DAY, ABORT: END - DA
 
 @pytest.fixture
 def folder(month):
-    """Give the release of a month in which a head was published after each step."""
+    """Return the release of a month in which a head was published after each step."""
     month.play().publish()
     return month.retire()
 
 
 @pytest.fixture
 def doubts(month, folder):
-    """Give a function that lets witnesses cosign heads, `{size: {witness: time}}`, and audits the release."""
+    """Return a function that lets witnesses cosign heads, `{size: {witness: time}}`, and audits the release."""
 
     def audited(seen):
         for size, times in seen.items():

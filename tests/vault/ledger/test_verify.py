@@ -19,13 +19,13 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def live(month):
-    """Give a month whose set is live."""
+    """Return a month whose set is live."""
     return month.begin()
 
 
 @pytest.fixture
 def played(month):
-    """Give a month up to its turn, played honestly."""
+    """Return a month up to its turn, played honestly."""
     return month.play()
 
 

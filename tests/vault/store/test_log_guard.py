@@ -24,7 +24,7 @@ def rows_of(leaves: Sequence[bytes]) -> Rows:
 
 
 def taken(leaves: Sequence[bytes]) -> LogGuard:
-    """Give a guard that was asked for each of these leaves before it was recorded."""
+    """Return a guard that was asked for each of these leaves before it was recorded."""
     guard = LogGuard(ORIGIN)
     for number, data in enumerate(leaves):
         guard.require(data, number, rows_of(leaves))

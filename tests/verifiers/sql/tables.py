@@ -49,7 +49,7 @@ KINDS = {
 
 
 def statements():
-    """Give the SQL that makes the tables."""
+    """Yield the SQL that makes the tables."""
     for name, (columns, _) in DECLARED.items():
         yield f"create table {name} ({columns})", [()]
         yield f"insert into {name} values ({', '.join(['%s'] * len(ROWS[name][0]))})", ROWS[name]

@@ -54,7 +54,7 @@ class Command:
         return key
 
     def again(self, lock: Mapping[str, Any]) -> Maker:
-        """Give the sealer that wraps with the same command."""
+        """Return the sealer that wraps with the same command."""
         return NewCommand(lock["command"], self.time_limit)
 
 

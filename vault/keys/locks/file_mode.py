@@ -24,5 +24,5 @@ class FileMode:
         return raw(lock)
 
     def again(self, lock: Mapping[str, Any]) -> Maker:  # noqa: ARG002 - as above
-        """Give itself, as the sealer of a lock like this one."""
+        """Return itself, as the sealer of a lock like this one."""
         return self

@@ -43,7 +43,7 @@ class Opener(Protocol):
     kind: ClassVar[str]
 
     def open(self, lock: Mapping[str, Any], ring: str) -> bytes:
-        """Give back the root key.
+        """Return back the root key.
 
         Raises:
             Locked: the secret is wrong, or the lock was changed.
@@ -53,12 +53,12 @@ class Opener(Protocol):
         ...
 
     def again(self, lock: Mapping[str, Any]) -> Maker | None:
-        """Give the sealer of a lock that opens with the same secret, or None where that needs other people."""
+        """Return the sealer of a lock that opens with the same secret, or None where that needs other people."""
         ...
 
 
 def context(lock: Mapping[str, Any], ring: str) -> bytes:
-    """Give what a lock's root key is bound to: the ring's name, and all that the lock says in plain text."""
+    """Return what a lock's root key is bound to: the ring's name, and all that the lock says in plain text."""
     return _LOCK + canonical({"ring": ring, "lock": {name: lock[name] for name in lock if name != "sealed"}})
 
 

@@ -70,7 +70,7 @@ class Passphrase:
             ) from None
 
     def again(self, lock: Mapping[str, Any]) -> Maker:
-        """Give the sealer of the same passphrase, at the lock's cost."""
+        """Return the sealer of the same passphrase, at the lock's cost."""
         return Passphrase(self.passphrase, Cost(lock["memory"], lock["iterations"], lock["lanes"]), self.entropy)
 
     def _wrapper(self, lock: Mapping[str, Any]) -> AESGCM:

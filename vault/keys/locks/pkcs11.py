@@ -46,7 +46,7 @@ class Pkcs11:
         return _bytes(root, ROOT_SIZE, lock["module"])
 
     def again(self, lock: Mapping[str, Any]) -> Maker:
-        """Give the sealer that uses the same key of the same token."""
+        """Return the sealer that uses the same key of the same token."""
         return NewPkcs11(Path(lock["module"]), lock["token"], lock["key"], self.pin)
 
 

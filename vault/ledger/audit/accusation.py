@@ -86,12 +86,12 @@ def check_accusation(
 
 
 def recipients_of(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Give the recipients that an evidence document lists."""
+    """Return the recipients that an evidence document lists."""
     return [(item["submitter"], item["month"]) for item in evidence.get("recipients", ())]
 
 
 def _free(evidence: Mapping[str, Any], task: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Give the choices of a task, whose variant key the evidence has to name."""
+    """Return the choices of a task, whose variant key the evidence has to name."""
     require_form(FREE, task.get("free", {}), "the task: $.free")
     free = {name: choice["from"] for name, choice in task.get("free", {}).items()}
     _same("list of choices", [name for name, choices in free.items() if not choices], [])
@@ -106,7 +106,7 @@ def _free(evidence: Mapping[str, Any], task: Mapping[str, Any]) -> dict[str, lis
 
 
 def _values(evidence: Mapping[str, Any], free: Mapping[str, list[str]], who: tuple[str, str]) -> dict[str, str]:
-    """Give the choices that a recipient was shown."""
+    """Return the choices that a recipient was shown."""
     if "variant_key" not in evidence:
         return first(free)
     return assigned(bytes.fromhex(evidence["variant_key"]), *who, free)

@@ -295,6 +295,6 @@ def _doubt_month(case: AuditState, entry: LoggedStatement) -> None:
 
 
 def _begin(number: int) -> int:
-    """Give the first second of a counted month in UTC, in the nearest year that clocks have."""
+    """Return the first second of a counted month in UTC, in the nearest year that clocks have."""
     year, month = divmod(number, 12)
     return timegm((min(max(year, 1971), 9998), month + 1, 1, 0, 0, 0))

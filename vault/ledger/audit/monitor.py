@@ -61,7 +61,7 @@ class MonitorReport:
     evidence: Disagreement | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as JSON values."""
+        """Return it as JSON values."""
         data = {"size": self.size, "alarms": list(self.alarms), "news": list(self.news)}
         return data | ({"evidence": self.evidence.as_json()} if self.evidence else {})
 
@@ -118,7 +118,7 @@ def _open_kept(note: str, verifiers: Sequence[Verifier]) -> tuple[Checkpoint, No
 
 
 def _forked(read: Read, before: Checkpoint, head: Checkpoint) -> Broken | None:
-    """Give the error of a new head that contradicts the one that was kept, or None."""
+    """Return the error of a new head that contradicts the one that was kept, or None."""
     if head.origin != before.origin:
         return Broken(
             f"the log is {head.origin}, and the one that was followed is {before.origin}",
@@ -180,7 +180,7 @@ def _leaves(read: Read, size: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _open_since(log: LogState, previous: MonitorState | None, now: datetime) -> dict[str, str]:
-    """Give when each open run was first seen open."""
+    """Return when each open run was first seen open."""
     known = previous.open_since if previous else {}
     runs = [str(number) for number, run in log.runs.items() if run.close is None]
     return {run: known.get(run, now.isoformat(timespec="seconds")) for run in runs}

@@ -71,7 +71,7 @@ class Step:
         return self.state not in {"failed", "not reached"}
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as JSON values; a step that failed, and no other, has its evidence there."""
+        """Return it as JSON values; a step that failed, and no other, has its evidence there."""
         names = ("number", "name", "ok", "state", "proved", "detail")
         data = {name: getattr(self, name) for name in names}
         if self.state == "failed":
@@ -139,7 +139,7 @@ class AuditReport:
             raise Malformed(f"--accept {unknown[0]} is no doubt of this audit: {there}; correct it, or leave it out")
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as JSON values."""
+        """Return it as JSON values."""
         doubts = [
             {
                 "number": number,

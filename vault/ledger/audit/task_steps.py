@@ -88,7 +88,7 @@ def _open(
 
 
 def _played(free: Any, provenance: Mapping[str, Any], place: str) -> list[Any]:
-    """Give calls and answer of each committed solution, with the first choice of what is free."""
+    """Return calls and answer of each committed solution, with the first choice of what is free."""
     require_form(FREE, free, f"{place}: $.free of its task")
     first = {name: choice["from"][0] for name, choice in free.items() if choice["from"]}
     solutions, where = provenance.get("solutions", []), f"{place}: $.provenance.solutions"

@@ -47,7 +47,7 @@ LIBRARY = (
 
 
 def page() -> bytes:
-    """Give the text of `verify.html`."""
+    """Return the text of `verify.html`."""
     script, style = _script("verify.js"), _read("verify.css")
     parts = {"script-hash": _hash(script), "style-hash": _hash(style), "style": style, "script": script}
     text = _read("verify.html.in")
@@ -57,17 +57,17 @@ def page() -> bytes:
 
 
 def explorer() -> bytes:
-    """Give the script of the log explorer page."""
+    """Return the script of the log explorer page."""
     return _script("explorer.js").encode()
 
 
 def library() -> str:
-    """Give the code that both share, without a function around it."""
+    """Return the code that both share, without a function around it."""
     return "\n".join([f"const TABLES = {tables()};\n", *map(_read, LIBRARY)])
 
 
 def tables() -> str:
-    """Give the rules and forms of the audit as JSON, so that the page has the same ones."""
+    """Return the rules and forms of the audit as JSON, so that the page has the same ones."""
     patterns = {name: (_ecmascript(pattern), words) for name, (pattern, words) in PATTERNS.items()}
     document = {
         "rules": RULES,

@@ -32,7 +32,7 @@ _NAME = re.compile(rf"{_PART}(?:/{_PART})+", re.ASCII)
 
 
 def archive(folder: Path) -> Iterator[bytes]:
-    """Give the archive of a release's folder, piece by piece.
+    """Yield the archive of a release's folder, piece by piece.
 
     Raises:
         Malformed: a file's name has no place in an archive, or a file changed meanwhile.
@@ -57,7 +57,7 @@ def archive(folder: Path) -> Iterator[bytes]:
 
 
 def archive_digest(folder: Path) -> str:
-    """Give the SHA-256 (hex) of a folder's archive.
+    """Return the SHA-256 (hex) of a folder's archive.
 
     Raises:
         Malformed: as for `archive`.
@@ -112,7 +112,7 @@ def _unpack(file: BinaryIO, draft: Path, release: str) -> None:
 
 
 def _members(file: BinaryIO, release: str) -> Iterator[tuple[str, int]]:
-    """Give each member's name and size; the file then stands at its content, which the caller reads."""
+    """Yield each member's name and size; the file then stands at its content, which the caller reads."""
     total, place, last, count = os.fstat(file.fileno()).st_size, 0, "", 0
     while any(block := file.read(BLOCK)):
         name, size = _read_header(block)

@@ -103,7 +103,7 @@ class BundleContent:
     evidence: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
 
     def files(self) -> dict[str, bytes]:
-        """Give every content file by name, and `manifest.json`, which lists them.
+        """Return every content file by name, and `manifest.json`, which lists them.
 
         Raises:
             Malformed: a part has not its shape, or a task and its salt do not belong to it.
@@ -125,7 +125,7 @@ class BundleContent:
         return content | {MANIFEST: canonical(manifest)}
 
     def manifest_digest(self) -> str:
-        """Give the sha256 (hex) of `manifest.json`: the digest that the `retire` leaf names."""
+        """Return the sha256 (hex) of `manifest.json`: the digest that the `retire` leaf names."""
         return sha256_hex(self.files()[MANIFEST])
 
 
@@ -176,7 +176,7 @@ def _content_files(content: BundleContent) -> dict[str, bytes]:
 def _counted(
     content: BundleContent, runs: Iterable[RunOpening]
 ) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Give the opening of each scored run, with its totals over the tasks that were not broken."""
+    """Yield the opening of each scored run, with its totals over the tasks that were not broken."""
     broken = {line["task"] for line in content.broken}
     for run in runs:
         if run.totals is not None:
@@ -210,7 +210,7 @@ def _log_files(log: Path, content: BundleContent) -> dict[str, bytes]:
 
 
 def _checkpoints(statements: Sequence[LoggedStatement], content: BundleContent, log: Path, size: int) -> Iterable[int]:
-    """Give the sizes of the checkpoints that runs name, and of those that show when a leaf was seen.
+    """Return the sizes of the checkpoints that runs name, and of those that show when a leaf was seen.
 
     That is the first cosigned one over each set, withdrawal and retirement, and over the opening and closing of each
     run that was served the cohort.

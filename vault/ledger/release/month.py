@@ -99,6 +99,6 @@ def _release(retired: LoggedStatement | None) -> Mapping[str, Any] | None:
 
 
 def _day_after(month: str) -> str:
-    """Give the first day after a month; a log monitor calls its turn overdue a week later."""
+    """Return the first day after a month; a log monitor calls its turn overdue a week later."""
     year, number = map(int, month.split("-"))
     return str(date(year + number // 12, number % 12 + 1, 1))

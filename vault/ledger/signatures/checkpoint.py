@@ -32,7 +32,7 @@ class Checkpoint:
 
     @classmethod
     def empty(cls, origin: str) -> Checkpoint:
-        """Give the head of a log without leaves."""
+        """Return the head of a log without leaves."""
         return cls(origin, 0, EMPTY_ROOT)
 
     @classmethod

@@ -73,7 +73,7 @@ class Cosigner:
         return Witness(self.name, self.key.public_key().public_bytes_raw(), kind)
 
     def cosign(self, checkpoint: Checkpoint, seconds: int) -> str:
-        """Give the signature line, with its newline, that says: at this time, this was the largest tree I saw."""
+        """Return the signature line, with its newline, that says: at this time, this was the largest tree I saw."""
         if not 0 < seconds <= LATEST:
             raise Malformed(f"a cosignature's time is 1 to {LATEST} seconds after 1970 began, not {seconds}")
         witness = self.witness
@@ -91,7 +91,7 @@ def parse_key(vkey: str) -> Verifier:
 
 
 def time_of(signature: bytes) -> int:
-    """Give the POSIX time, in seconds, of a cosignature."""
+    """Return the POSIX time, in seconds, of a cosignature."""
     return int.from_bytes(signature[:TIME_BYTES], "big")
 
 

@@ -147,7 +147,7 @@ def open_note(note: str | bytes, keys: Sequence[Verifier]) -> Note:
 
 
 def key_id(name: str, kind: bytes, public: bytes) -> bytes:
-    """Give a key's id: the first four bytes of SHA-256(name || newline || type || key)."""
+    """Return a key's id: the first four bytes of SHA-256(name || newline || type || key)."""
     return hashlib.sha256(name.encode() + b"\n" + kind + public).digest()[:ID_BYTES]
 
 

@@ -88,7 +88,7 @@ class Policy:
         return policy
 
     def with_logs(self, keys: Sequence[Verifier]) -> Policy:
-        """Give a policy that knows the logs of these keys, unless this one names logs itself."""
+        """Return a policy that knows the logs of these keys, unless this one names logs itself."""
         return self if self.logs else replace(self, logs=[PolicyMember(key) for key in keys])
 
     def satisfied(self, cosigned: Collection[str]) -> bool:
@@ -96,7 +96,7 @@ class Policy:
         return self.quorum is None or self._witnessed(self.quorum, cosigned)
 
     def verifiable(self) -> dict[str, Verifier]:
-        """Give the witnesses whose cosignatures can be verified here, by name."""
+        """Return the witnesses whose cosignatures can be verified here, by name."""
         named = {name: member.key for name, member in self.witnesses.items()}
         return {name: key for name, key in named.items() if key.kind != MLDSA44 or HAS_MLDSA44}
 

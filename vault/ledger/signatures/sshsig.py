@@ -72,7 +72,7 @@ def verify(message: bytes, namespace: str, armored: str, public: bytes) -> bytes
 
 
 def public_line(public: bytes) -> str:
-    """Give an Ed25519 public key as OpenSSH writes it: `ssh-ed25519 <base64>`."""
+    """Return an Ed25519 public key as OpenSSH writes it: `ssh-ed25519 <base64>`."""
     return f"{KIND.decode()} {base64.b64encode(_public(public)).decode()}"
 
 
@@ -81,7 +81,7 @@ def _public(public: bytes) -> bytes:
 
 
 def signed_data(message: bytes, space: bytes) -> bytes:
-    """Give the bytes that are signed for a file in a namespace."""
+    """Return the bytes that are signed for a file in a namespace."""
     return MAGIC + b"".join(map(_string, (space, b"", HASH, hashlib.sha512(message).digest())))
 
 

@@ -21,13 +21,13 @@ IN_TOTO = "application/vnd.in-toto+json"
 
 
 def encoding(kind: str, payload: bytes) -> bytes:
-    """Give the bytes that are signed: the pre-authentication encoding of a payload and its type."""
+    """Return the bytes that are signed: the pre-authentication encoding of a payload and its type."""
     name = kind.encode()
     return b"DSSEv1 %d %s %d %s" % (len(name), name, len(payload), payload)
 
 
 def key_id(public: bytes) -> str:
-    """Give the id of an Ed25519 public key (32 bytes): SHA-256 of its SubjectPublicKeyInfo, in hexadecimal."""
+    """Return the id of an Ed25519 public key (32 bytes): SHA-256 of its SubjectPublicKeyInfo, in hexadecimal."""
     key = Ed25519PublicKey.from_public_bytes(public)
     return hashlib.sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
 

@@ -58,7 +58,7 @@ def parse_canonical(data: bytes, what: str = "the document") -> Any:
 
 
 def first_difference(one: bytes, other: bytes) -> int:
-    """Give the index of the first byte in which two texts differ."""
+    """Return the index of the first byte in which two texts differ."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 

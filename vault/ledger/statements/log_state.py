@@ -123,7 +123,7 @@ class LogState:
         return entry
 
     def key_at(self, size: int) -> str:
-        """Give the key that signs trees of a size."""
+        """Return the key that signs trees of a size."""
         return next(key for start, key in reversed(self.keys) if start < size or not start)
 
     def require_key(self, size: int, signed: Collection[str], where: str) -> None:
@@ -132,7 +132,7 @@ class LogState:
         agree("head.key", where, [self.key_at(size)], found)
 
     def withdrawal_keys(self, task: str) -> list[str]:
-        """Give the keys of which one must sign the withdrawal of a task, if there are any.
+        """Return the keys of which one must sign the withdrawal of a task, if there are any.
 
         They are those of the first set with keys in which its cohort was live, whatever later sets name; of a task in
         reserve, those of the last set.
@@ -360,7 +360,7 @@ class LogState:
 
 
 def handover(origin: str, entry: LoggedStatement) -> tuple[str, str]:
-    """Give the old and the new key of a `key` statement that both signed.
+    """Return the old and the new key of a `key` statement that both signed.
 
     Raises:
         Broken: it is of another log, stands elsewhere than it says, or is not signed by both.
@@ -381,12 +381,12 @@ def handover(origin: str, entry: LoggedStatement) -> tuple[str, str]:
 
 
 def handover_text(old: str, new: str, size: int) -> bytes:
-    """Give the text that both keys sign; it is no checkpoint, whose second line is a number."""
+    """Return the text that both keys sign; it is no checkpoint, whose second line is a number."""
     return f"quarterturn/log-key/v1\n{old}\n{new}\n{size}\n".encode()
 
 
 def withdrawal_text(origin: str, statement: Statement) -> bytes:
-    """Give the text that a second person signs: the log, and all that a `withdraw` statement says."""
+    """Return the text that a second person signs: the log, and all that a `withdraw` statement says."""
     says = {name: value for name, value in statement.predicate.items() if name != "signature"}
     says |= {"log": origin, "task": statement.name, "commitment": statement.digest}
     return canonical(says)

@@ -49,7 +49,7 @@ def in_order(results: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
 
 
 def results_root(commitments: Sequence[bytes]) -> bytes:
-    """Give the root over result commitments that are in order."""
+    """Return the root over result commitments that are in order."""
     return root([leaf_hash(item) for item in commitments])
 
 
@@ -79,7 +79,7 @@ def totals_of(run: int, cohort: str, results: Collection[Mapping[str, Any]]) -> 
 
 
 def figures(totals: Mapping[str, Any]) -> dict[str, str | None]:
-    """Give the four axes as decimals with four places, None where nothing can be divided."""
+    """Return the four axes as decimals with four places, None where nothing can be divided."""
     return {
         "success_rate": _rate(totals["passed"], totals["attempted"]),
         "efficiency": _rate(Fraction(totals["efficiency_sum"]), totals["passed"]),

@@ -132,5 +132,5 @@ def require(rule: str, holds: bool, where: str, expected: Any = None, found: Any
 
 
 def disagreement(rule: str, where: str, expected: Any = None, found: Any = None) -> Broken:
-    """Give the error of a broken rule."""
+    """Return the error of a broken rule."""
     return Broken(RULES[rule], where=where, expected=expected, found=found, rule=rule)

@@ -147,12 +147,12 @@ class LoggedStatement:
         return f"leaf {self.index}"
 
     def at(self, path: str) -> str:
-        """Give the place of a part of the predicate, for evidence."""
+        """Return the place of a part of the predicate, for evidence."""
         return f"leaf {self.index}: $.predicate.{path}"
 
 
 def statement_form(kind: str) -> Form:
-    """Give the form of a whole statement of a kind."""
+    """Return the form of a whole statement of a kind."""
     name, algorithm, predicate = STATEMENTS[kind]
     return {
         "_type": f"={TYPE}",

@@ -35,12 +35,12 @@ def level_up(hashes: Sequence[bytes]) -> list[bytes]:
 
 
 def root(hashes: Sequence[bytes]) -> bytes:
-    """Give the root over leaf hashes; over none, the hash of nothing."""
+    """Return the root over leaf hashes; over none, the hash of nothing."""
     return root_over(peaks_of(hashes))
 
 
 def root_over(peaks: Iterable[bytes]) -> bytes:
-    """Give the root over the roots of perfect subtrees, the smallest (right-most) first."""
+    """Return the root over the roots of perfect subtrees, the smallest (right-most) first."""
     tree: bytes | None = None
     for peak in peaks:
         tree = node_hash(peak, tree) if tree else peak
@@ -55,7 +55,7 @@ def add_peak(peaks: list[bytes], leaf: bytes, size: int) -> None:
 
 
 def peaks_of(hashes: Sequence[bytes]) -> Iterator[bytes]:
-    """Give the roots of the perfect subtrees over leaf hashes, the smallest (right-most) first."""
+    """Yield the roots of the perfect subtrees over leaf hashes, the smallest (right-most) first."""
     row = list(hashes)
     while row:
         if len(row) % 2:
@@ -89,16 +89,16 @@ class MerkleTree:
             fresh = level_up(row[2 * done :])
 
     def node(self, level: int, index: int) -> bytes:
-        """Give the root of a perfect subtree."""
+        """Return the root of a perfect subtree."""
         return self._levels[level][index]
 
     def root(self, size: int) -> bytes:
-        """Give the root of the first `size` leaves."""
+        """Return the root of the first `size` leaves."""
         return root_from(self.node, _within(size, len(self)))
 
 
 def root_from(nodes: Nodes, size: int) -> bytes:
-    """Give the root of the first `size` leaves."""
+    """Return the root of the first `size` leaves."""
     return _join(nodes, 0, size) if size else EMPTY_ROOT
 
 
@@ -208,7 +208,7 @@ def verify_consistency(size1: int, size2: int, root1: bytes, root2: bytes, proof
 
 
 def set_root(commitments: Iterable[bytes]) -> bytes:
-    """Give the root over commitments, sorted by their bytes: of a cohort, or of all live tasks.
+    """Return the root over commitments, sorted by their bytes: of a cohort, or of all live tasks.
 
     Raises:
         Malformed: two commitments are the same, or one has not 32 bytes.
@@ -222,7 +222,7 @@ def set_root(commitments: Iterable[bytes]) -> bytes:
 
 
 def _split(width: int) -> int:
-    """Give the largest power of two smaller than `width` (width > 1)."""
+    """Return the largest power of two smaller than `width` (width > 1)."""
     return 1 << (width - 1).bit_length() - 1
 
 

@@ -28,12 +28,12 @@ Read = Callable[[str], bytes]
 
 
 def tile_path(level: int, index: int, width: int = WIDTH) -> str:
-    """Give a hash tile's path below the log's folder."""
+    """Return a hash tile's path below the log's folder."""
     return f"tile/{level}/{_numbered(index, width)}"
 
 
 def entries_path(index: int, width: int = WIDTH) -> str:
-    """Give an entry bundle's path below the log's folder."""
+    """Return an entry bundle's path below the log's folder."""
     return f"tile/entries/{_numbered(index, width)}"
 
 
@@ -141,13 +141,13 @@ class Frontier:
                 yield from self.extend([root(row)], level + 1)
 
     def partial_tiles(self) -> Iterator[tuple[int, int, list[bytes]]]:
-        """Give the tiles that are not full, as `(level, index, hashes)`."""
+        """Yield the tiles that are not full, as `(level, index, hashes)`."""
         for level, hashes in enumerate(self._edge):
             if hashes:
                 yield level, self._full[level], hashes
 
     def root(self) -> bytes:
-        """Give the root of the whole tree."""
+        """Return the root of the whole tree."""
         return root_over(peak for hashes in self._edge for peak in peaks_of(hashes))
 
 
@@ -164,7 +164,7 @@ class TileTree:
         self._seen: OrderedDict[tuple[int, int], list[list[bytes]]] = OrderedDict()
 
     def node(self, level: int, index: int) -> bytes:
-        """Give the root of the perfect subtree over the leaves `[index * 2^level, (index + 1) * 2^level)`.
+        """Return the root of the perfect subtree over the leaves `[index * 2^level, (index + 1) * 2^level)`.
 
         Raises:
             Malformed: a tile has the wrong length, or the tree has no such node.
@@ -218,7 +218,7 @@ def _numbered(index: int, width: int) -> str:
 
 
 def _rows(hashes: list[bytes]) -> list[list[bytes]]:
-    """Give the complete inner levels of a tile, its hashes first."""
+    """Return the complete inner levels of a tile, its hashes first."""
     rows = [hashes]
     while len(rows[-1]) > 1:
         rows.append(level_up(rows[-1]))

@@ -98,23 +98,23 @@ class LogWriter:
         return self.checkpoint().size
 
     def checkpoint(self) -> Checkpoint:
-        """Give the last signed head (size 0 if nothing was ever signed)."""
+        """Return the last signed head (size 0 if nothing was ever signed)."""
         note = self.note()
         return self._open(note) if note else Checkpoint.empty(self.origin)
 
     def note(self) -> str | None:
-        """Give the last signed head as a note, or None if nothing was ever signed."""
+        """Return the last signed head as a note, or None if nothing was ever signed."""
         return _text(self._head_file)
 
     def notes(self) -> Iterator[str]:
-        """Give every head that was ever published, with its signature lines, the newest first."""
+        """Yield every head that was ever published, with its signature lines, the newest first."""
         sizes = [int(path.name) for path in (self.folder / KEPT).glob("*") if path.name.isdecimal()]
         for path in (HEAD, *(f"{KEPT}/{size}" for size in sorted(sizes, reverse=True))):
             if (note := _text(self.folder / path)) is not None:
                 yield note
 
     def covering(self, leaf: int) -> str:
-        """Give the first published head that covers a leaf, with the log's signature alone: always the same bytes.
+        """Return the first published head that covers a leaf, with the log's signature alone: always the same bytes.
 
         Raises:
             Refused: none was.
@@ -183,7 +183,7 @@ class LogWriter:
         return consistency_proof(tree.node, old, self._within(tree, new))
 
     def root(self, size: int) -> bytes:
-        """Give the root of the first `size` leaves, which are under the last signed head."""
+        """Return the root of the first `size` leaves, which are under the last signed head."""
         tree = self._tree()
         return root_from(tree.node, self._within(tree, size))
 
@@ -235,7 +235,7 @@ class LogWriter:
         return head
 
     def _cosigned(self, note: str, size: int) -> str:
-        """Give a head with the lines that were put under it, also where the public copy has them only in part."""
+        """Return a head with the lines that were put under it, also where the public copy has them only in part."""
         notes = (_text(self.folder / path) or note for path in (HEAD, f"{KEPT}/{size}"))
         return max(
             (candidate for candidate in notes if candidate.startswith(note) and _is_note(candidate)),
@@ -255,7 +255,7 @@ class LogWriter:
             )
 
     def _fresh(self, head: Checkpoint, leaves: Sequence[bytes], start: int) -> Sequence[bytes]:
-        """Give the leaves that are not in the log yet; the others must equal the leaves that are there."""
+        """Return the leaves that are not in the log yet; the others must equal the leaves that are there."""
         if start > head.size:
             raise Refused(f"the log ends at leaf {head.size}; leaves from {start} on would leave a gap")
         known = leaves[: head.size - start]
@@ -361,7 +361,7 @@ class LogWriter:
 
 
 def _handed_over(origin: str, leaves: Iterable[bytes], start: int) -> list[str]:
-    """Give the keys to which these leaves hand a log over; `start` is the index of the first."""
+    """Return the keys to which these leaves hand a log over; `start` is the index of the first."""
     marked = [entry for entry in enumerate(leaves, start) if b'"urn:quarterturn:key:v1"' in entry[1]]
     statements = [LoggedStatement(index, Statement.parse(leaf, f"leaf {index}")) for index, leaf in marked]
     return [handover(origin, entry)[1] for entry in statements if entry.statement.kind == "key"]

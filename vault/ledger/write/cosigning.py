@@ -80,7 +80,7 @@ class Witnesses:
         self._on_record: dict[str, int] = {}  # by URL; a guess that a witness puts right
 
     def head(self) -> Checkpoint:
-        """Give the newest published head that the quorum cosigned (size 0 if there is none)."""
+        """Return the newest published head that the quorum cosigned (size 0 if there is none)."""
         for note in self._writer.notes():
             with suppress(Malformed, Broken):
                 return self.policy.open(note).checkpoint

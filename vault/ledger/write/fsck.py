@@ -50,7 +50,7 @@ def fsck(folder: Path, verifiers: Sequence[Verifier]) -> tuple[Checkpoint, list[
 
 
 def rebuilt(folder: Path) -> tuple[int, bytes]:
-    """Give the number of leaves in the level-0 tiles and the root over them; no signature is checked.
+    """Return the number of leaves in the level-0 tiles and the root over them; no signature is checked.
 
     Raises:
         Broken, Malformed: a tile is missing or has the wrong length.

@@ -146,7 +146,7 @@ class LocalWitness:
             raise Unavailable(f"what this witness saw cannot be kept in {self._folder}: {error.strerror}") from error
 
     def last(self, origin: str) -> Checkpoint:
-        """Give the last cosigned checkpoint of a log (size 0 if there is none).
+        """Return the last cosigned checkpoint of a log (size 0 if there is none).
 
         Raises:
             Malformed, Broken: the file is not what was written.

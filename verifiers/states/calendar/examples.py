@@ -12,12 +12,12 @@ from verifiers.tree import FileTree, JudgeInput, tree_of
 
 
 def calendars(items: Mapping[str, Sequence[Item]]) -> JudgeInput:
-    """Give the views of a world whose calendar server holds these events and tasks."""
+    """Return the views of a world whose calendar server holds these events and tasks."""
     return JudgeInput({"calendar": calendar_tree(dict.fromkeys(items, ""), items)})
 
 
 def calendar_tree(titles: Mapping[str, str], items: Mapping[str, Sequence[Item]]) -> FileTree:
-    """Give the folder of Radicale: each calendar with its title, and the events and tasks in it."""
+    """Return the folder of Radicale: each calendar with its title, and the events and tasks in it."""
     made: dict[str, str | bytes] = {}
     for name, title in titles.items():
         properties = {"C:supported-calendar-component-set": "VEVENT,VTODO", "D:displayname": title or name}

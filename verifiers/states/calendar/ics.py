@@ -263,5 +263,5 @@ def _duration(value: str) -> Length:
 
 
 def unescaped(text: str) -> str:
-    """Give the text that a value stands for (RFC 5545, 3.3.11)."""
+    """Return the text that a value stands for (RFC 5545, 3.3.11)."""
     return _ESCAPED.sub(lambda match: "\n" if match[1] in "nN" else match[1], text)

@@ -60,7 +60,7 @@ def _text(context: Context, path: str) -> str:
 
 
 def _lines_of(context: Context, path: str) -> str:
-    """Give a text in which each end of a line is one character, as Python reads it."""
+    """Return a text in which each end of a line is one character, as Python reads it."""
     text = _text(context, path)
     context.budget.parse(len(text))
     return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -8,7 +8,7 @@ from verifiers.tree import FileTree, Node
 
 
 def open_files(context: Context, namespace: str = "filesystem") -> FileTree:
-    """Give the files of a state, built once for each evaluation.
+    """Return the files of a state, built once for each evaluation.
 
     Raises:
         CorruptState: nobody can read them.

@@ -8,5 +8,5 @@ from verifiers.tree import JudgeInput, tree_of
 
 
 def files(content: Mapping[str, str]) -> JudgeInput:
-    """Give the views of a world whose filesystem server holds these files."""
+    """Return the views of a world whose filesystem server holds these files."""
     return JudgeInput({"filesystem": tree_of(content)})

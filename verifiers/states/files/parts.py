@@ -41,7 +41,7 @@ def is_folder(tree: FileTree, path: str) -> bool:
 
 
 def file_data(context: Context, path: str) -> bytes:
-    """Give the content of the regular file at a path; its size counts against the budget.
+    """Return the content of the regular file at a path; its size counts against the budget.
 
     Raises:
         TargetMissing: there is none.

@@ -37,7 +37,7 @@ def forge(
     branches: Sequence[str] = ("main", "draft"),
     extra: Mapping[str, str] | None = None,
 ) -> JudgeInput:
-    """Give the views of a world with one repository, an issue (1) and a pull request (2) from `draft` to `main`.
+    """Return the views of a world with one repository, an issue (1) and a pull request (2) from `draft` to `main`.
 
     Args:
         change: what is otherwise in the issue or pull request of its `number`.
@@ -95,7 +95,7 @@ def _pull(heads: Mapping[str, str], *, merged: bool) -> dict[str, Any]:
 
 
 def repository_record(issues: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a repository with these issues as the emulator writes it."""
+    """Return a repository with these issues as the emulator writes it."""
     return {
         "description": "The site",
         "private": False,

@@ -45,7 +45,7 @@ def some(every: Sequence[Record], holds: Callable[[Record], bool], render: Calla
 
 
 def lower(values: Sequence[str]) -> set[str]:
-    """Give texts in lower case."""
+    """Return texts in lower case."""
     return {value.lower() for value in values}
 
 
@@ -68,7 +68,7 @@ def git_of(context: Context, repository: str) -> GitRepository:
 
 
 def tip_of(repo: GitRepository, branch: str) -> str:
-    """Give the commit at the tip of a branch.
+    """Return the commit at the tip of a branch.
 
     Raises:
         TargetMissing: there is no such branch.

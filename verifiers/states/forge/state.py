@@ -38,7 +38,7 @@ class ParsedForge:
         return repositories
 
     def name(self, repository: str) -> str:
-        """Give a repository's name as it is spelt.
+        """Return a repository's name as it is spelt.
 
         Raises:
             TargetMissing: there is none.
@@ -50,7 +50,7 @@ class ParsedForge:
         raise TargetMissing(f"there is no repository {quoted(repository)}; there are {listed(list(self.repositories))}")
 
     def repository(self, name: str) -> Record:
-        """Give a repository.
+        """Return a repository.
 
         Raises:
             TargetMissing: there is none.
@@ -58,7 +58,7 @@ class ParsedForge:
         return self.repositories[self.name(name)]
 
     def issues(self, repository: str, issue: int | str) -> Sequence[Record]:
-        """Give the issue of a number, or those of a title. A pull request has a number of the same row, but no title.
+        """Return the issue of a number, or those of a title. A pull request has a number of the same row, but no title.
 
         Raises:
             TargetMissing: there is none.
@@ -73,13 +73,13 @@ class ParsedForge:
         return matches
 
     def all_issues(self, repository: str) -> Iterator[Record]:
-        """Give all issues that are no pull requests."""
+        """Return all issues that are no pull requests."""
         issues = self.repository(repository)["issues"]
         self.budget.step(AN_ISSUE * len(issues))
         return (record for record in issues.values() if record["pull"] is None)
 
     def pulls(self, repository: str, pull: int | str) -> Sequence[Record]:
-        """Give the pull request of a number, or those from a branch (`branch`, or `owner:branch` of a fork).
+        """Return the pull request of a number, or those from a branch (`branch`, or `owner:branch` of a fork).
 
         Raises:
             TargetMissing: there is none.
@@ -98,7 +98,7 @@ class ParsedForge:
 
 
 def parts_of(record: Record, name: str, budget: ReadingBudget) -> Sequence[Any]:
-    """Give the labels, comments or other parts of an issue; each one counts against the budget."""
+    """Return the labels, comments or other parts of an issue; each one counts against the budget."""
     parts: Sequence[Any] = record[name]
     budget.step(A_PART * len(parts))
     return parts
@@ -113,7 +113,7 @@ def _comes_from(head: Record, named: int | str, repository: str) -> bool:
 
 
 def open_forge(context: Context) -> ParsedForge:
-    """Give the forge of a state, built once for each evaluation.
+    """Return the forge of a state, built once for each evaluation.
 
     Raises:
         CorruptState: it is not there, or not what the emulator writes.

@@ -12,7 +12,7 @@ BYTES = 128  # of a file for a step
 
 
 def content(repo: GitRepository, commit: str, path: str, *, at: str) -> bytes:
-    """Give the content of a regular file of a commit.
+    """Return the content of a regular file of a commit.
 
     Args:
         at: how the evidence names the commit.

@@ -25,7 +25,7 @@ def repository(
     staged: Mapping[str, str] | None = None,
     worktree: Mapping[str, str] | None = None,
 ) -> JudgeInput:
-    """Give the views of a world with one repository, `site`.
+    """Return the views of a world with one repository, `site`.
 
     Args:
         commits: in their order; a branch that is new starts from the commit before.

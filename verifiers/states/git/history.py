@@ -65,11 +65,11 @@ class GitRepository:
         return refs
 
     def branch(self, name: str) -> str | None:
-        """Give the tip of a branch, or None."""
+        """Return the tip of a branch, or None."""
         return self.refs.get(f"refs/heads/{name}")
 
     def tag(self, name: str) -> str | None:
-        """Give the commit of a tag, or None."""
+        """Return the commit of a tag, or None."""
         return self.refs.get(f"refs/tags/{name}")
 
     def current(self) -> str | None:
@@ -78,7 +78,7 @@ class GitRepository:
         return text.removeprefix("ref: refs/heads/") if text.startswith("ref: refs/heads/") else None
 
     def commit(self, ref: str) -> str | None:
-        """Give the commit that a ref means: `HEAD`, a branch, else a tag; `~N` after it goes back N first parents."""
+        """Return the commit that a ref means: `HEAD`, a branch, else a tag; `~N` after it goes back N first parents."""
         base, _, back = ref.partition("~")
         at = self._named(base)
         for _ in range(int(back) if at is not None and back else 0):
@@ -103,7 +103,7 @@ class GitRepository:
         return tree, parents, message
 
     def message(self, commit: str) -> str:
-        """Give a commit's message as it stands."""
+        """Return a commit's message as it stands."""
         return self._commit(commit)[2]
 
     def parents(self, commit: str) -> list[str]:
@@ -192,7 +192,7 @@ class GitRepository:
         return {path: GitEntry(mode, object_name) for path, mode, object_name in entries}
 
     def blob(self, name: str) -> bytes:
-        """Give the content of a file.
+        """Return the content of a file.
 
         Raises:
             CorruptState: it is missing, or not what its name says.
@@ -207,7 +207,7 @@ class GitRepository:
 
 
 def open_repository(context: Context, name: str) -> GitRepository:
-    """Give the repository at this path of the git server's state, built once for each evaluation.
+    """Return the repository at this path of the git server's state, built once for each evaluation.
 
     Raises:
         CorruptState: there is none, or nobody can read it.
@@ -217,7 +217,7 @@ def open_repository(context: Context, name: str) -> GitRepository:
 
 
 def repository_in(state: NormalState, name: str, budget: ReadingBudget) -> GitRepository:
-    """Give one of the repositories in a normal form.
+    """Return one of the repositories in a normal form.
 
     Raises:
         CorruptState: there is none, or nobody can read it.

@@ -62,7 +62,7 @@ class ObjectStore:
         self._read: dict[str, GitObject | None] = {}
 
     def get(self, name: str) -> GitObject | None:
-        """Give an object, or None where no object matches this name.
+        """Return an object, or None where no object matches this name.
 
         Raises:
             CorruptState: it costs more than the budget has.
@@ -130,7 +130,7 @@ class ObjectStore:
         return name_of(git_object)
 
     def _entries(self, data: bytes) -> Iterator[tuple[int, GitObject | _Delta]]:
-        """Give the offset and the content of each entry, until the end or the first that cannot be read."""
+        """Yield the offset and the content of each entry, until the end or the first that cannot be read."""
         if data[:4] != b"PACK" or int.from_bytes(data[4:8], "big") not in {2, 3}:
             return
         at = 12
@@ -156,7 +156,7 @@ class ObjectStore:
 
 
 def name_of(git_object: GitObject) -> str:
-    """Give the name that git has for an object."""
+    """Return the name that git has for an object."""
     header = f"{git_object.kind} {len(git_object.data)}\0".encode()
     return hashlib.sha1(header + git_object.data, usedforsecurity=False).hexdigest()
 
@@ -233,7 +233,7 @@ def _instruction(base: bytes, delta: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _entry_header(data: bytes, at: int) -> tuple[int, int, int]:
-    """Give the kind of an entry, its size when it is unpacked, and the offset behind both."""
+    """Return the kind of an entry, its size when it is unpacked, and the offset behind both."""
     byte, at = data[at], at + 1
     kind, size, shift = byte >> 4 & 7, byte & 15, 4
     while byte & 0x80:

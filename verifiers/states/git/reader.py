@@ -131,7 +131,7 @@ def _has(paths: list[str], path: str) -> bool:
 
 
 def below(tree: FileTree, paths: list[str], place: str) -> dict[str, Node]:
-    """Give the entries below a path; in sorted order they are contiguous."""
+    """Return the entries below a path; in sorted order they are contiguous."""
     start, end = bisect_left(paths, f"{place}/"), bisect_left(paths, f"{place}0")  # 0 comes right behind the slash
     return {path[len(place) + 1 :]: tree[path] for path in paths[start:end]}
 
@@ -339,5 +339,5 @@ def _worktree(tree: Mapping[str, Node], budget: ReadingBudget) -> Iterator[list[
 
 
 def blob_name(data: bytes) -> str:
-    """Give the name that git has for a file with this content."""
+    """Return the name that git has for a file with this content."""
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()

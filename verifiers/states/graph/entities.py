@@ -32,12 +32,12 @@ class Graph:
 
     @property
     def names(self) -> list[str]:
-        """Give the names of the entities."""
+        """Return the names of the entities."""
         return [entity.name for entity in self.entities]
 
 
 def open_graph(context: Context) -> Graph:
-    """Give the graph of a state, built once for each evaluation.
+    """Return the graph of a state, built once for each evaluation.
 
     Raises:
         CorruptState: the file is no graph.
@@ -47,7 +47,7 @@ def open_graph(context: Context) -> Graph:
 
 
 def document_of(graph: Graph) -> dict[str, Any]:
-    """Give the normal form of a graph."""
+    """Return the normal form of a graph."""
     entities = [[entity.name, entity.type, list(entity.observations)] for entity in graph.entities]
     return {"entities": entities, "relations": [list(relation) for relation in graph.relations]}
 

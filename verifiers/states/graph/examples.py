@@ -11,7 +11,7 @@ from verifiers.tree import JudgeInput, tree_of
 def memory_graph(
     entities: Sequence[tuple[str, str, Sequence[str]]], relations: Sequence[tuple[str, str, str]]
 ) -> JudgeInput:
-    """Give the views of a world whose memory server holds this graph.
+    """Return the views of a world whose memory server holds this graph.
 
     Args:
         entities: name, type and observations of each.

@@ -165,7 +165,7 @@ def entities_equal(context: Context, names: Sequence[str], entityType: str | Non
 
 
 def _graph(context: Context) -> Graph:
-    """Give the graph, and charge the budget for reading all of it."""
+    """Return the graph, and charge the budget for reading all of it."""
     graph = open_graph(context)
     context.budget.step(A_THING * (len(graph.entities) + len(graph.relations)))
     return graph

@@ -11,7 +11,7 @@ FILE = "state.json"
 
 
 def open_document(context: Context) -> Any:
-    """Give the document of a state.
+    """Return the document of a state.
 
     Raises:
         CorruptState: it cannot be read.

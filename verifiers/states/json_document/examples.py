@@ -10,5 +10,5 @@ from verifiers.tree import JudgeInput, tree_of
 
 
 def json_document(document: Any) -> JudgeInput:
-    """Give the views of a world whose server keeps this document."""
+    """Return the views of a world whose server keeps this document."""
     return JudgeInput({"json_document": tree_of({FILE: json.dumps(document, ensure_ascii=False)})})

@@ -9,5 +9,5 @@ from verifiers.tree import JudgeInput
 
 
 def mailbox(folders: Mapping[str, Sequence[NewMessage]], sent: Sequence[NewMessage] = ()) -> JudgeInput:
-    """Give the views of a world whose email server holds and sent these messages."""
+    """Return the views of a world whose email server holds and sent these messages."""
     return JudgeInput({"email": maildir(folders, sent)})

@@ -63,7 +63,7 @@ class MailState:
 
 
 def open_mail(context: Context) -> MailState:
-    """Give the mail of a state, built once for each evaluation.
+    """Return the mail of a state, built once for each evaluation.
 
     Raises:
         CorruptState: there is more than the caps allow, or an invalid message.
@@ -73,7 +73,7 @@ def open_mail(context: Context) -> MailState:
 
 
 def state_of(mail: MailState) -> NormalState:
-    """Give the normal form of some mail."""
+    """Return the normal form of some mail."""
     blobs: list[bytes] = []
 
     def plain(message: MailMessage) -> list[Any]:

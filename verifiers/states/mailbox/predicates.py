@@ -275,7 +275,7 @@ def body_contains(context: Context, message: str, text: str) -> ProbeResult:
 
 
 def _mail(context: Context) -> MailState:
-    """Give the mail, and charge the budget for reading every message and its text.
+    """Return the mail, and charge the budget for reading every message and its text.
 
     Raises:
         CorruptState: a message cannot be read.
@@ -324,7 +324,7 @@ def _sent_like(
     contains: str | None = None,
     attachment: str | None = None,
 ) -> list[MailMessage]:
-    """Give the sent messages that match all the given arguments."""
+    """Return the sent messages that match all the given arguments."""
     part = None if contains is None else _trimmed(contains)
     return [
         mail

@@ -132,7 +132,7 @@ def mail_of(
 
 
 def _places(tree: FileTree) -> Iterator[tuple[str, str]]:
-    """Give the path of each message, and its folder."""
+    """Yield the path of each message, and its folder."""
     for path, _ in tree.items():
         match path.split("/"):
             case [top, "new", _] if top == OUTBOX:
@@ -282,7 +282,7 @@ def _decoded(data: bytes, charset: str) -> str:
 
 
 def _text(header: object, budget: ReadingBudget) -> str:
-    """Give a header's text, with its encoded words decoded and on one line."""
+    """Return a header's text, with its encoded words decoded and on one line."""
     if header is None:
         return ""
     budget.step(len(str(header)) // 2)

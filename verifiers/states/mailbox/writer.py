@@ -67,7 +67,7 @@ def written(letter: NewMessage) -> bytes:
 
 
 def maildir(folders: Mapping[str, Sequence[NewMessage]], sent: Sequence[NewMessage] = ()) -> FileTree:
-    """Give the folder of the mail server: each mail folder with its messages, in order, and the sent messages."""
+    """Return the folder of the mail server: each mail folder with its messages, in order, and the sent messages."""
     files: dict[str, str | bytes] = {}
     made = {folder: place_of(folder) for folder in (INBOX, *folders)}
     empty = [f"{place}/{part}" for place in (*made.values(), OUTBOX) for part in ("cur", "new", "tmp")]

@@ -53,7 +53,7 @@ class Spellings:
     }
 
     def of(self, spelling: str) -> str:
-        """Give a type as PostgreSQL prints it; an unknown type stays as it is."""
+        """Return a type as PostgreSQL prints it; an unknown type stays as it is."""
         text = _squeezed(spelling)
         match = _TYPE.fullmatch(text)
         if match is None:

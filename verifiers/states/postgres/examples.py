@@ -17,7 +17,7 @@ def postgres_database(
     indexes: Mapping[str, Sequence[Sequence[str]]] | None = None,
     schemas: Sequence[str] = ("public",),
 ) -> JudgeInput:
-    """Give the views of a world whose PostgreSQL server holds these tables in the schema public.
+    """Return the views of a world whose PostgreSQL server holds these tables in the schema public.
 
     Args:
         tables: table to its columns, each a name and a declaration.

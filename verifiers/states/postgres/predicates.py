@@ -354,7 +354,7 @@ def _column(table: PostgresTable, name: str) -> PostgresColumn:
 
 
 def _select(context: Context, table: PostgresTable, columns: Sequence[str], where: Where) -> Iterator[tuple[Cell, ...]]:
-    """Give the named columns of the rows that have the values of `where`."""
+    """Yield the named columns of the rows that have the values of `where`."""
     budget = context.budget
     budget.step(len(table.columns) * (1 + len(where) + len(columns)) + A_ROW * len(table.rows))
     tests = [matching(value, _column(table, name), budget) for name, value in where.items()]
@@ -371,7 +371,7 @@ def _select(context: Context, table: PostgresTable, columns: Sequence[str], wher
 
 
 def _cells(context: Context, table: PostgresTable, name: str) -> list[Cell]:
-    """Give the cells of a column, parsed once for each evaluation."""
+    """Return the cells of a column, parsed once for each evaluation."""
     return context.once(("postgres", table.schema, table.name, name), lambda: table.cells(name, context.budget))
 
 

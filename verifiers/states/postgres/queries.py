@@ -143,7 +143,7 @@ def _exact(value: Any) -> Any:
 
 
 def _written(value: Any) -> Any:
-    """Give a cell as it is compared with a JSON value."""
+    """Return a cell as it is compared with a JSON value."""
     return text_of(value) if isinstance(value, date) else _exact(value)
 
 

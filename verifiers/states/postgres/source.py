@@ -42,7 +42,7 @@ def result_of(context: Context, query: str) -> Result:
 
 
 def named(query: str) -> frozenset[str] | None:
-    """Give the names that a query has, or None where a star may stand for any."""
+    """Return the names that a query has, or None where a star may stand for any."""
     found = tokens(query)
     if any(
         token.text == "*" and _is_star(before, after)
@@ -66,7 +66,7 @@ class DatabaseSource:
         self.context, self.base, self.columns = context, base, columns
 
     def table(self, schema: str | None, name: str) -> StoredTable:
-        """Give a table of the schema public where none is named, else a view of the catalogue.
+        """Return a table of the schema public where none is named, else a view of the catalogue.
 
         Raises:
             QueryFailed: there is none, or a cell that is read has no value here.
@@ -185,7 +185,7 @@ _VIEWS: Mapping[tuple[str, str], View] = {
 
 
 def catalogue_view(schema: str | None, name: str) -> list[tuple[str, str]] | None:
-    """Give the columns of a view of the catalogue with their types, or None where there is no such view."""
+    """Return the columns of a view of the catalogue with their types, or None where there is no such view."""
     view = _VIEWS.get((schema or "pg_catalog", name))
     return None if view is None else _typed(view[0])
 

@@ -98,11 +98,11 @@ class PostgresTable:
     rows: Sequence[Sequence[str | None]] = field(repr=False)
 
     def column(self, name: str) -> PostgresColumn | None:
-        """Give the column of exactly this name."""
+        """Return the column of exactly this name."""
         return next((column for column in self.columns if column.name == name), None)
 
     def cells(self, name: str, budget: ReadingBudget) -> list[Cell]:
-        """Give the cells of a column, row by row.
+        """Return the cells of a column, row by row.
 
         Raises:
             TargetMissing: there is no such column, or it is computed.
@@ -141,7 +141,7 @@ class PostgresDatabase:
 
 
 def open_database(context: Context) -> PostgresDatabase:
-    """Give the database of a state, built once for each evaluation.
+    """Return the database of a state, built once for each evaluation.
 
     Raises:
         CorruptState: it cannot be read.
@@ -181,7 +181,7 @@ def cell_of(text: str | None, base: str) -> Cell:
 
 
 def matching(value: Any, column: PostgresColumn, budget: ReadingBudget) -> Callable[[Cell], bool]:
-    """Give the test whether a cell has a JSON scalar's value; a JSON document's form does not count, its content does.
+    """Return the test whether a cell has a JSON scalar's value; of a JSON document its content counts, not its form.
 
     What the value means is found out once, and not again for every cell.
     """
@@ -216,7 +216,7 @@ def _is_document(cell: str, text: str, wanted: list[Any], budget: ReadingBudget)
 
 
 def _document(text: str) -> list[Any]:
-    """Give the one value of a JSON document in a list, or an empty list where it is none."""
+    """Return the one value of a JSON document in a list, or an empty list where it is none."""
     try:
         return [parse_json(text)]
     except ValueError:
@@ -224,7 +224,7 @@ def _document(text: str) -> list[Any]:
 
 
 def document_of(base: PostgresDatabase) -> dict[str, Any]:
-    """Give the normal form of a database."""
+    """Return the normal form of a database."""
     return {attribute.name: _plain(getattr(base, attribute.name)) for attribute in fields(base)}
 
 
@@ -264,7 +264,7 @@ def _entry(kind: Callable[..., T], entry: dict[str, Any]) -> T:
 
 
 def _listed(name: str, value: Any) -> Any:
-    """Give a list as it is kept, and one that is empty where there has to be one."""
+    """Return a list as it is kept, and one that is empty where there has to be one."""
     if isinstance(value, list):
         return _texts(value, or_none=True) if name != "to" else list(_texts(value))
     return () if value is None and name in {"columns", "to_columns"} else value

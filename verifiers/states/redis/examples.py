@@ -12,7 +12,7 @@ from verifiers.tree import JudgeInput
 def redis_keys(
     keys: Mapping[str, tuple[str, Any]], *, left: Mapping[str, int] | None = None, passed: int | None = None
 ) -> JudgeInput:
-    """Give the views of a world whose Redis server holds these keys.
+    """Return the views of a world whose Redis server holds these keys.
 
     Args:
         keys: key to its type and its value, as Redis's reader writes them (`verifiers.states.redis.keys`).

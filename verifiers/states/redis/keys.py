@@ -33,7 +33,7 @@ class RedisKey:
 
 
 def open_keys(context: Context) -> Mapping[str, RedisKey]:
-    """Give the keys of a state, built once for each evaluation.
+    """Return the keys of a state, built once for each evaluation.
 
     Raises:
         CorruptState: it cannot be read.
@@ -60,7 +60,7 @@ def keys_of(document: Mapping[str, Any]) -> Mapping[str, RedisKey]:
 
 
 def document_of(keys: Mapping[str, RedisKey]) -> dict[str, Any]:
-    """Give the normal form of some keys."""
+    """Return the normal form of some keys."""
     return {
         "keys": {
             name: {"type": entry.type, "value": entry.value if entry.type in _SHAPES else None, "left": entry.left}

@@ -10,7 +10,7 @@ from verifiers.tree import FileTree, JudgeInput, Node
 
 
 def database(statements: Sequence[str]) -> JudgeInput:
-    """Give the views of a world whose SQLite server ran these statements."""
+    """Return the views of a world whose SQLite server ran these statements."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         for statement in statements:
             connection.execute(statement)

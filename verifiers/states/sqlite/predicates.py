@@ -207,7 +207,7 @@ def schema_unchanged(context: Context, table: str, columns: Sequence[tuple[str, 
 
 
 def _select(context: Context, table: str, columns: Sequence[str], where: Where) -> Iterator[tuple[Any, ...]]:
-    """Give the named columns of the rows that have the values of `where`."""
+    """Yield the named columns of the rows that have the values of `where`."""
     base = open_database(context)
     known_columns = base.columns(table)
     if known_columns is None:

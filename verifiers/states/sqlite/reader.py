@@ -96,7 +96,7 @@ def _header(data: bytes, written: bytes) -> dict[str, int]:
 
 
 def recovered_file(tree: FileTree, budget: ReadingBudget) -> bytes:
-    """Give the database file as SQLite would see it, with the journal or the log that lies beside it.
+    """Return the database file as SQLite would see it, with the journal or the log that lies beside it.
 
     Raises:
         CorruptState: it is missing, its log cannot be its own, or it costs more than the budget has.
@@ -206,7 +206,7 @@ class _Reader:
         return rows
 
     def cell(self, cell: Any) -> Any:
-        """Give a cell as the normal form has it."""
+        """Return a cell as the normal form has it."""
         if isinstance(cell, bytes):
             self.budget.keep(len(cell))
             self.budget.step(A_BLOB)

@@ -27,7 +27,7 @@ _SAMPLED = 200  # every so manieth byte of a page is in a journal's checksum
 
 
 def recovered(data: bytes, journal: bytes, log: bytes, budget: ReadingBudget) -> bytes:
-    """Give the database file as SQLite would see it.
+    """Return the database file as SQLite would see it.
 
     Args:
         data: the database file.
@@ -50,7 +50,7 @@ def recovered(data: bytes, journal: bytes, log: bytes, budget: ReadingBudget) ->
 
 
 def schema_size(data: bytes, budget: ReadingBudget) -> tuple[int, int]:
-    """Give the number of rows in the schema table and their stated size in bytes; each page counts once (fileformat2).
+    """Return the number of rows in the schema table and their size in bytes; each page counts once (fileformat2).
 
     SQLite parses all of them before it answers anything, so it has to be known before SQLite is asked.
     """
@@ -90,7 +90,7 @@ def _varint(data: bytes, at: int) -> int:
 
 
 def page_size_of(data: bytes) -> int:
-    """Give the page size that a file's header has (1 stands for 65536), whatever it is."""
+    """Return the page size that a file's header has (1 stands for 65536), whatever it is."""
     size = int.from_bytes(data[16:18], "big")
     return 65_536 if size == 1 else size
 
@@ -121,7 +121,7 @@ def _logged(data: bytes, log: bytes, budget: ReadingBudget) -> bytes:
 
 
 def _committed(log: bytes, data: bytes, budget: ReadingBudget) -> tuple[dict[int, int], int]:
-    """Give where in the log the newest committed image of each page is, and of how many pages the database then is."""
+    """Return where in the log each page's newest committed image is, and of how many pages the database then is."""
     magic, version, size = struct.unpack(">III", log[:12].ljust(12, b"\0"))
     order = {0x377F0682: "<", 0x377F0683: ">"}.get(magic)
     if order is None or len(log) < _LOG_HEADER or not _is_page_size(size):
@@ -185,7 +185,7 @@ def _rolled_back(data: bytes, journal: bytes, budget: ReadingBudget) -> bytes:
 
 
 def _records(journal: bytes, first: _Header, budget: ReadingBudget) -> Iterator[tuple[int, int]]:
-    """Give the number of each page in the journal and where its old image is, until the first that is not whole."""
+    """Yield the number of each page in the journal and where its old image is, until the first that is not whole."""
     size, at, header = first.size, 0, first
     while True:
         start = at + header.sector

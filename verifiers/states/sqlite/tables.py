@@ -59,7 +59,7 @@ class SQLiteDatabase:
         return {key: table["name"] for key, table in self._found.items()}
 
     def columns(self, table: str) -> list[SQLiteColumn] | None:
-        """Give a base table's columns, or None if there is no such base table.
+        """Return a base table's columns, or None if there is no such base table.
 
         Raises:
             CorruptState: nobody can read them.
@@ -72,7 +72,7 @@ class SQLiteDatabase:
         return [SQLiteColumn(*column) for column in record["columns"]]
 
     def rows(self, table: str, columns: Sequence[str], budget: ReadingBudget) -> Iterator[tuple[Any, ...]]:
-        """Give these columns of a base table, row by row; both have to be there, and the columns are stored.
+        """Yield these columns of a base table, row by row; both have to be there, and the columns are stored.
 
         Raises:
             CorruptState: nobody can read the rows, or they are more than the budget has.
@@ -99,7 +99,7 @@ def fold(name: str) -> str:
 
 
 def open_database(context: Context) -> SQLiteDatabase:
-    """Give the SQLite server's database, built once for each evaluation.
+    """Return the SQLite server's database, built once for each evaluation.
 
     Raises:
         CorruptState: it is missing or not a database.
@@ -109,7 +109,7 @@ def open_database(context: Context) -> SQLiteDatabase:
 
 
 def declared(columns: Sequence[tuple[str, str]]) -> list[SQLiteColumn] | None:
-    """Give the columns of a table that a predicate declares so, or None if SQLite refuses the declaration."""
+    """Return the columns of a table that a predicate declares so, or None if SQLite refuses the declaration."""
     body = ", ".join(f"{quoted_name(name)} {declaration}" for name, declaration in columns)
     with closing(sqlite3.connect(":memory:")) as connection:
         try:

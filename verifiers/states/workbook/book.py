@@ -50,7 +50,7 @@ class CalculatedWorkbook:
         self._unclear = frozenset(unclear)
 
     def value(self, sheet: str, place: Place) -> Value | Unclear:
-        """Give a cell's value, or `UNCLEAR`."""
+        """Return a cell's value, or `UNCLEAR`."""
         if (sheet, place) in self._unclear:
             return UNCLEAR
         cell = self.sheets[sheet].cells.get(place)
@@ -58,7 +58,7 @@ class CalculatedWorkbook:
 
 
 def open_paths(context: Context) -> dict[str, str]:
-    """Give what there is: path to kind (`file`, `directory`, `symlink`, `other`).
+    """Return what there is: path to kind (`file`, `directory`, `symlink`, `other`).
 
     Raises:
         CorruptState: nobody can read it.
@@ -68,7 +68,7 @@ def open_paths(context: Context) -> dict[str, str]:
 
 
 def open_book(context: Context, path: str) -> CalculatedWorkbook:
-    """Give the workbook at a path, built once for each evaluation.
+    """Return the workbook at a path, built once for each evaluation.
 
     Raises:
         TargetMissing: there is no file.

@@ -17,7 +17,7 @@ def workbook(
     table: str | None = None,
     merged: str | None = None,
 ) -> JudgeInput:
-    """Give the views of a world whose spreadsheet server holds one workbook.
+    """Return the views of a world whose spreadsheet server holds one workbook.
 
     Args:
         path: where it is.
@@ -47,7 +47,7 @@ def _sheet(name: str, rows: Sequence[Sequence[Value]]) -> Sheet:
 
 
 def cell_of(value: Value) -> WorkbookCell:
-    """Give the cell for a value; a text that begins with `=` is a formula."""
+    """Return the cell for a value; a text that begins with `=` is a formula."""
     if isinstance(value, str) and value.startswith("="):
         return WorkbookCell(None, value[1:])
     return WorkbookCell(value)

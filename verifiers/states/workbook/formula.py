@@ -116,7 +116,7 @@ class Calculator:
         self.depth = 0
 
     def value(self, sheet: str, place: Place) -> Value | Unclear:
-        """Give a cell's value, as far as it can be said."""
+        """Return a cell's value, as far as it can be said."""
         try:
             value = self.known(sheet, place)
             return str(value) if isinstance(value, DateText) else value
@@ -124,7 +124,7 @@ class Calculator:
             return UNCLEAR
 
     def known(self, sheet: str, place: Place) -> Value:
-        """Give a cell's value if it is known.
+        """Return a cell's value if it is known.
 
         Raises:
             Unknown: nobody can say.
@@ -210,7 +210,7 @@ class Calculator:
         return any(sheet == area.sheet and area.has(place) for sheet, place in self.subtotals)
 
     def sheet_named(self, name: str) -> str:
-        """Give the name of a sheet as it is spelt; one that is not there stays as it is."""
+        """Return the name of a sheet as it is spelt; one that is not there stays as it is."""
         return self._folded.get(name.casefold(), name)
 
 
@@ -387,7 +387,7 @@ class _Formula:
             return fault if isinstance(fault, CellError) else CellError("#NUM!")
 
     def behind_argument(self, at: int) -> int:
-        """Give the place behind an argument that was not read to its end."""
+        """Return the place behind an argument that was not read to its end."""
         open_brackets = 0
         for number in range(at, len(self.tokens)):
             kind, text = self.tokens[number]

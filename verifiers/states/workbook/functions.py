@@ -56,7 +56,7 @@ A_CALL = 4  # steps
 
 
 def cost(name: str, given: Sequence[Any]) -> int:
-    """Give the steps of a function: a value is one, and so are some letters of a text that is joined or compared.
+    """Return the steps of a function: a value is one, and so are some letters of a text that is joined or compared.
 
     Raises:
         CellError: a text that would be made is longer than a cell takes.
@@ -123,7 +123,7 @@ def _pattern(text: str) -> Wildcard:
 
 
 def _chosen(of: Operand, *criteria: Operand) -> list[Value]:
-    """Give the values of an area at the positions where all other areas meet their criteria."""
+    """Return the values of an area at the positions where all other areas meet their criteria."""
     values = list(flat(of))
     chosen = [True] * len(values)
     for area, criterion in zip(criteria[::2], criteria[1::2], strict=True):

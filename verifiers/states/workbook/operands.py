@@ -235,7 +235,7 @@ def flat(*values: Operand) -> Iterator[Value]:
 
 
 def numbers_of(*operands: Operand) -> list[Any]:
-    """Give the numbers among values: in areas only what is one; an error anywhere is one."""
+    """Return the numbers among values: in areas only what is one; an error anywhere is one."""
     return [
         as_number(item)
         for value in operands

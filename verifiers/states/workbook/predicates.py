@@ -390,7 +390,7 @@ def _compared(  # noqa: PLR0917 - each is another part of what is compared
 def _rows(
     context: Context, path: str, sheet: str, columns: Mapping[str, Value]
 ) -> Iterator[dict[str, Value | Unclear]]:
-    """Give the rows of a sheet as values by column name, as named in its first row."""
+    """Yield the rows of a sheet as values by column name, as named in its first row."""
     book, parsed = _sheet(context, path, sheet)
     context.budget.step(A_CELL * len(parsed.cells))
     lines = sorted({row for row, _ in parsed.cells})

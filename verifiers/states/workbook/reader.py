@@ -110,7 +110,7 @@ def read_workbooks(tree: FileTree, budget: ReadingBudget) -> NormalState:
 
 
 def _book(workbook: Workbook, budget: ReadingBudget) -> dict[str, Any]:
-    """Give the normal form of a workbook (`verifiers.states.workbook.book`)."""
+    """Return the normal form of a workbook (`verifiers.states.workbook.book`)."""
     calculator = Calculator(workbook, budget)
     sheets = []
     for sheet in workbook.sheets:
@@ -253,7 +253,7 @@ class _Reader:
         return fromstring(start + data[len(root[0]) if root else 0 :], parser=XMLParser(encoding="utf-8"))  # noqa: S314 - without a DOCTYPE there are no entities
 
     def relations(self, path: str) -> dict[str, tuple[str, str]]:
-        """Give what a part is related to inside of the file: id -> kind and path."""
+        """Return what a part is related to inside of the file: id -> kind and path."""
         folder, name = posixpath.split(path)
         place = posixpath.join(folder, "_rels", f"{name}.rels")
         if place not in self.parts:
@@ -382,7 +382,7 @@ def _date_of(text: str) -> Value:
 
 
 def _text(entry: Element) -> str:
-    """Give the text of a string item with all its runs, without phonetic hints."""
+    """Return the text of a string item with all its runs, without phonetic hints."""
     runs = entry.findall(f"{_MAIN}r")
     parts = [part.text or "" for owner in (entry, *runs) for part in owner.findall(f"{_MAIN}t")]
     return _unescaped("".join(parts))
@@ -413,7 +413,7 @@ def _transitional(match: re.Match[bytes]) -> bytes:
 
 
 def _dates(root: Element) -> Iterator[int]:
-    """Give the numbers of the cell formats that display dates."""
+    """Yield the numbers of the cell formats that display dates."""
     date_formats = set(_DATES)
     for entry in root.iterfind(f"{_MAIN}numFmts/{_MAIN}numFmt"):
         code = entry.get("formatCode", "")

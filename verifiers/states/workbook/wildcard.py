@@ -37,7 +37,7 @@ def _is_at(piece: str, text: str, at: int) -> bool:
 
 
 def _behind(piece: str, text: str, start: int, end: int) -> int:
-    """Give the end of the first occurrence of a piece in `text[start:end]`, or -1."""
+    """Return the end of the first occurrence of a piece in `text[start:end]`, or -1."""
     if "?" not in piece:
         position = text.find(piece, start, end)
         return position + len(piece) if position >= 0 else -1

@@ -30,12 +30,12 @@ def walled() -> bool:
 
 
 def folders() -> Iterator[Path]:
-    """Give the folders of this place that can be written to."""
+    """Return the folders of this place that can be written to."""
     return (folder for folder in everywhere() if os.access(folder, os.W_OK))
 
 
 def everywhere() -> Iterator[Path]:
-    """Give the folders of this place, as deep as something could be mounted or left."""
+    """Yield the folders of this place, as deep as something could be mounted or left."""
     for name, inside, _ in itertools.islice(os.walk("/"), LOOKED_AT):
         deep = name.count("/") >= DEPTH
         inside[:] = (

@@ -62,7 +62,7 @@ class WeakenedBox(Protocol):
 
 
 def weakened(box: Box, sockets: Path, folder: Path, *, shared: bool) -> WeakenedBox | None:
-    """Give the weakened variant of a box, or None where it has none.
+    """Return the weakened variant of a box, or None where it has none.
 
     Args:
         box: the box.

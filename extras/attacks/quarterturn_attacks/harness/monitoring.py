@@ -48,7 +48,7 @@ def gateways_watched() -> Iterator[list[int]]:
 
 
 def _gateways() -> Iterator[str]:
-    """Give the processes that were forked from a fork server of ours."""
+    """Yield the processes that were forked from a fork server of ours."""
     for child in _children("self"):
         with suppress(OSError):
             if b"sandbox.gateway.forkserver" in Path(f"/proc/{child}/cmdline").read_bytes():

@@ -124,7 +124,7 @@ def faults(played: ScenarioRun, expected: Verdict = Verdict.FALSE) -> Iterator[s
 
 
 def visible_texts(run: TaskRun) -> Iterator[str]:
-    """Give every text of a run that is shown as it is; arguments, results and the answer are escaped when they are."""
+    """Yield every text of a run that is shown as it is; arguments, results and the answer are escaped when they are."""
     yield from (run.output.replace("\n", ""), repr(run), run.code)
     yield from (call.tool for call in run.transcript.calls)
     yield from _found(run.evidence)

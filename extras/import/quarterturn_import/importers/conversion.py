@@ -137,7 +137,7 @@ def _document(
 
 
 def _listed(servers: Sequence[str], tools: Mapping[str, Sequence[str]]) -> list[str]:
-    """Give the tools of a task: those of its servers in turn, and others where they are too few."""
+    """Return the tools of a task: those of its servers in turn, and others where they are too few."""
     needed = list(dict.fromkeys(name for name in servers if name in tools))
     share = MOST_TOOLS // max(1, len(needed))
     names = [f"{server}.{tool}" for server in needed for tool in tools[server][:share]]
@@ -148,7 +148,7 @@ def _listed(servers: Sequence[str], tools: Mapping[str, Sequence[str]]) -> list[
 
 
 def derived_solution(formula: Formula, state: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Give the calls that a predicate over files implies, if it certainly holds after them.
+    """Return the calls that a predicate over files implies, if it certainly holds after them.
 
     Only a conjunction of files with whole texts or lines and of folders implies its solution. The calls are played on
     the initial files here, and the predicate is judged on what they leave.

@@ -21,12 +21,12 @@ MAX_PARTS, MAX_WORK = 400, 150_000
 
 
 def unknown(reason: str) -> Formula:
-    """Give a condition that was not understood; each is another one, whatever its reason."""
+    """Return a condition that was not understood; each is another one, whatever its reason."""
     return {UNKNOWN: (reason, next(_NUMBERS))}
 
 
 def negated(formula: Formula) -> Formula:
-    """Give the opposite; a negation of a connective goes to its parts."""
+    """Return the opposite; a negation of a connective goes to its parts."""
     if isinstance(formula, bool):
         return not formula
     kept = _NEGATED.get(id(formula))
@@ -65,12 +65,12 @@ class TooLarge(Exception):
 
 
 def all_of(parts: Iterable[Formula]) -> Formula:
-    """Give the conjunction."""
+    """Return the conjunction."""
     return _joined("all", parts)
 
 
 def any_of(parts: Iterable[Formula]) -> Formula:
-    """Give the disjunction."""
+    """Return the disjunction."""
     return _joined("any", parts)
 
 
@@ -86,7 +86,7 @@ def unknowns(formula: Formula) -> list[str]:
 
 
 def understood(formula: Formula) -> Formula:
-    """Give the conjuncts that were understood as a whole."""
+    """Return the conjuncts that were understood as a whole."""
     parts = formula["all"] if isinstance(formula, Mapping) and "all" in formula else [formula]
     return all_of(part for part in parts if not unknowns(part))
 
@@ -142,7 +142,7 @@ _WORK = [0]
 
 
 def _key(formula: Formula) -> str:
-    """Give a text that is the same for equal formulas; it is kept, as formulas are never changed."""
+    """Return a text that is the same for equal formulas; it is kept, as formulas are never changed."""
     kept = _KEYS.get(id(formula))
     if kept is not None and kept[0] is formula:
         return kept[1]

@@ -21,7 +21,7 @@ Schemas = Mapping[str, Mapping[str, Any]]
 
 
 def key(call: ToolCall | CallRecord, schemas: Schemas) -> str:
-    """Give what two equal calls have in common, as text."""
+    """Return what two equal calls have in common, as text."""
     properties = schemas.get(call.tool, {}).get("properties", {})
     arguments = {
         name: _plain(value)
@@ -32,7 +32,7 @@ def key(call: ToolCall | CallRecord, schemas: Schemas) -> str:
 
 
 def without_retries(solution: Sequence[ToolCall], schemas: Schemas) -> list[ToolCall]:
-    """Give a solution without its retries: of equal calls one after another, one."""
+    """Return a solution without its retries: of equal calls one after another, one."""
     kept: list[ToolCall] = []
     for call in solution:
         if not kept or key(kept[-1], schemas) != key(call, schemas):
@@ -41,7 +41,7 @@ def without_retries(solution: Sequence[ToolCall], schemas: Schemas) -> list[Tool
 
 
 def pairs(calls: Sequence[CallRecord], solution: Sequence[ToolCall], schemas: Schemas) -> list[int | None]:
-    """Give for each call of a solution the place in `calls` of the one that equals it, or None; each place once."""
+    """Return for each call of a solution the place in `calls` of the one that equals it, or None; each place once."""
     places: dict[str, list[int]] = {}
     for place, call in enumerate(calls):
         if not call.injected:
@@ -53,7 +53,7 @@ def pairs(calls: Sequence[CallRecord], solution: Sequence[ToolCall], schemas: Sc
 def call_accuracy(
     calls: Sequence[CallRecord], solutions: Sequence[Sequence[ToolCall]], schemas: Schemas
 ) -> Fraction | None:
-    """Give the call accuracy of a task, from 0 to 1; None where no solution has a call."""
+    """Return the call accuracy of a task, from 0 to 1; None where no solution has a call."""
     counts = Counter(key(call, schemas) for call in calls if not call.injected)
     shares = [
         Fraction((counts & wanted).total(), wanted.total())

@@ -74,7 +74,7 @@ def graph_difference(
 
 
 def edges_of(calls: Sequence[CallRecord], goal: str) -> list[Edge]:
-    """Give the edges of a run's graph: pairs of places in `calls`; a call that got a scheduled error has none."""
+    """Return the edges of a run's graph: pairs of places in `calls`; a call that got a scheduled error has none."""
     results = ["" if call.injected else call.result for call in calls]
     found = _edges([call.arguments for call in calls], results, goal)
     return [(source, target) for source, target in found if not calls[target].injected]
@@ -112,7 +112,7 @@ class _RunGraph:
 
 
 def _edges(arguments: Sequence[Mapping[str, Any]], results: Sequence[str | None], goal: str) -> Iterator[Edge]:
-    """Give the edges, each once; None is a result that nobody knows."""
+    """Yield the edges, each once; None is a result that nobody knows."""
     for node, given in enumerate(arguments):
         sources: set[int] = set()
         for scalar in set(_scalars(given)):
@@ -127,7 +127,7 @@ def _edges(arguments: Sequence[Mapping[str, Any]], results: Sequence[str | None]
 
 
 def _scalars(value: Any) -> Iterator[str]:
-    """Give the scalars of a JSON value as they would stand in a text, those that are long enough."""
+    """Yield the scalars of a JSON value as they would stand in a text, those that are long enough."""
     if isinstance(value, Mapping):
         for part in value.values():
             yield from _scalars(part)
@@ -150,6 +150,6 @@ def _named(edges: Sequence[Edge], keys: Sequence[str]) -> Counter[tuple[str, str
 
 
 def _f1(wanted: Counter[Any], own: Counter[Any]) -> Fraction | None:
-    """Give 2 · common / (wanted + own); None where both are empty."""
+    """Return 2 · common / (wanted + own); None where both are empty."""
     total = wanted.total() + own.total()
     return Fraction(2 * (wanted & own).total(), total) if total else None

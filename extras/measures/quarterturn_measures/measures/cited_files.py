@@ -17,7 +17,7 @@ FILES, REPOSITORIES = "files", frozenset({"git", "forge"})
 
 
 def cited_files(initial_state: Mapping[str, Any], kinds: Mapping[str, tuple[str, str]]) -> Versions:
-    """Give the files of a task's initial state: those of folders, and those of any commit of its repositories.
+    """Return the files of a task's initial state: those of folders, and those of any commit of its repositories.
 
     A file has the path below its folder or repository, that path with the repository's name before it, and its path in
     the world. What two repositories both have is one file with the texts of both.
@@ -36,12 +36,12 @@ def cited_files(initial_state: Mapping[str, Any], kinds: Mapping[str, tuple[str,
 
 
 def normal(path: str) -> str:
-    """Give a path as `cited_files` writes it."""
+    """Return a path as `cited_files` writes it."""
     return path.removeprefix(f"{DATA}/").removeprefix("./").strip("/")
 
 
 def _files(kind: str, state: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str | None]]:
-    """Give each file's paths, the whole one last, with its text."""
+    """Yield each file's paths, the whole one last, with its text."""
     if kind == FILES:
         for path, text in state.get("files", {}).items():
             yield (path,), text if isinstance(text, str) else None

@@ -13,7 +13,7 @@ from verifiers.language.verdict import Evidence, Verdict
 
 
 def claim_coverage(run: TaskRun) -> Fraction | None:
-    """Give the coverage of all its claims, unknown ones counted 0; None where it has none, or nobody was asked.
+    """Return the coverage of all its claims, unknown ones counted 0; None where it has none, or nobody was asked.
 
     An empty answer covers nothing, and nobody has to be asked about it.
     """
@@ -25,7 +25,7 @@ def claim_coverage(run: TaskRun) -> Fraction | None:
 
 
 def claims_reached(run: TaskRun) -> int | None:
-    """Give 1 where the claims of each `answer.claims` reach its threshold, else 0; None as for `claim_coverage`."""
+    """Return 1 where the claims of each `answer.claims` reach its threshold, else 0; None as for `claim_coverage`."""
     if claim_coverage(run) is None:
         return None
     return int(all(node.verdict is Verdict.TRUE for node in _judged(run.evidence)))

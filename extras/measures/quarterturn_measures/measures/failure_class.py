@@ -81,7 +81,7 @@ class FailureDiagnosis:
     evidence: Mapping[str, str] = field(repr=False)
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as plain JSON values."""
+        """Return it as plain JSON values."""
         return {"class": self.primary, "evidence": dict(self.evidence)}
 
 
@@ -291,7 +291,7 @@ _RULES: Mapping[str, Callable[[_Case], str | None]] = {
 
 
 def _conjuncts(evidence: Evidence) -> Iterator[Evidence]:
-    """Give the parts of an evidence tree that all have to hold."""
+    """Yield the parts of an evidence tree that all have to hold."""
     if evidence.op in ("all", "run") and evidence.children:
         for child in evidence.children:
             yield from _conjuncts(child)
@@ -325,7 +325,7 @@ def _guards(node: Evidence, case: _Case) -> bool:
 
 
 def _subjects(node: Evidence) -> Iterator[str]:
-    """Give the texts that name what a conjunct is about: its arguments on one line."""
+    """Yield the texts that name what a conjunct is about: its arguments on one line."""
     for child in node.children:
         yield from _subjects(child)
     yield from (value for value in node.looked_at.values() if isinstance(value, str) and "\n" not in value)

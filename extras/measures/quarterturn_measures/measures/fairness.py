@@ -22,22 +22,22 @@ ADOPTION = (Fraction(60, 100), Fraction(40, 100))
 def fairness(
     keywords: Fraction | None, judge: Fraction | None, grounding: Fraction | None, efficiency: Fraction | None
 ) -> Fraction | None:
-    """Give the fairness of a task, from 0 to 1, of parts from 0 to 1; None where one of them is."""
+    """Return the fairness of a task, from 0 to 1, of parts from 0 to 1; None where one of them is."""
     return _weighted(FAIRNESS, (keywords, judge, grounding, efficiency))
 
 
 def efficiency(calls: int, max_steps: int, *, passed: bool) -> Fraction:
-    """Give the share of the calls allowed that a passed task did not use; a failed one saved nothing, and has 0."""
+    """Return the share of the calls allowed that a passed task did not use; a failed one saved nothing, and has 0."""
     return max(Fraction(0), 1 - Fraction(calls, max_steps)) if passed else Fraction(0)
 
 
 def adoption(calls: Sequence[CallRecord], solutions: Iterable[Sequence[ToolCall]]) -> Fraction | None:
-    """Give the adoption of a task, from 0 to 1: 0 without a call, None where a part of it cannot be measured."""
+    """Return the adoption of a task, from 0 to 1: 0 without a call, None where a part of it cannot be measured."""
     return _weighted(ADOPTION, (fluency(calls), discovery(calls, solutions))) if calls else Fraction(0)
 
 
 def fluency(calls: Iterable[CallRecord]) -> Fraction | None:
-    """Give the share of calls that succeeded, where calls to unlisted tools did not; None where no call counts.
+    """Return the share of calls that succeeded, where calls to unlisted tools did not; None where no call counts.
 
     Scheduled errors and calls beyond the caps say nothing of the agent's use of a tool, and do not count.
     """
@@ -46,7 +46,7 @@ def fluency(calls: Iterable[CallRecord]) -> Fraction | None:
 
 
 def discovery(calls: Iterable[CallRecord], solutions: Iterable[Sequence[ToolCall]]) -> Fraction | None:
-    """Give the share of the tools that every solution needs that were called; None where there is no such tool."""
+    """Return the share of the tools that every solution needs that were called; None where there is no such tool."""
     tools = [{call.tool for call in solution} for solution in solutions]
     needed = set.intersection(*tools) if tools else set()
     return Fraction(len(needed & {call.tool for call in calls}), len(needed)) if needed else None

@@ -13,7 +13,7 @@ Tasks = Sequence[TaskMeasures]
 
 
 def axis(name: str) -> Callable[[Tasks], Figure]:
-    """Give what computes one of the four axes."""
+    """Return what computes one of the four axes."""
 
     def figure(tasks: Tasks) -> Figure:
         value: Figure = getattr(score([task.result for task in tasks]), name)
@@ -23,7 +23,7 @@ def axis(name: str) -> Callable[[Tasks], Figure]:
 
 
 def mean_of(name: str) -> Callable[[Tasks], Figure]:
-    """Give what computes the mean of an attribute of tasks, over those that have it."""
+    """Return what computes the mean of an attribute of tasks, over those that have it."""
 
     def figure(tasks: Tasks) -> Figure:
         values = [(task.result.skeleton, value) for task in tasks if (value := getattr(task, name)) is not None]
@@ -35,7 +35,7 @@ def mean_of(name: str) -> Callable[[Tasks], Figure]:
 
 
 def token_share(kind: str) -> Callable[[Tasks], Figure]:
-    """Give what computes the mean share of a kind of tokens."""
+    """Return what computes the mean share of a kind of tokens."""
 
     def figure(tasks: Tasks) -> Figure:
         known = ((task.result.skeleton, task.tokens.share(kind)) for task in tasks if task.tokens)
@@ -45,7 +45,7 @@ def token_share(kind: str) -> Callable[[Tasks], Figure]:
 
 
 def claim_coverage_quartile(quarter: int) -> Callable[[Tasks], Figure]:
-    """Give what computes a quartile (1 to 3) of the coverage of claims."""
+    """Return what computes a quartile (1 to 3) of the coverage of claims."""
 
     def figure(tasks: Tasks) -> Figure:
         known = ((task.result.skeleton, task.claim_coverage) for task in tasks)
@@ -69,7 +69,7 @@ def tool_call_success(tasks: Tasks) -> Figure:
 
 
 def shares(tasks: Tasks, kinds: Iterable[str], kind_of: Callable[[TaskMeasures], str | None]) -> dict[str, Figure]:
-    """Give the share of each kind among the tasks that have one, such as a failure class among diagnosed failures."""
+    """Return the share of each kind among the tasks that have one, such as a failure class among diagnosed failures."""
     of = [(task.result.skeleton, kind_of(task)) for task in tasks]
     known = [(skeleton, kind) for skeleton, kind in of if kind is not None]
     if not known:

@@ -91,7 +91,7 @@ def ground(answer: str | None, files: Versions, calls: Iterable[CallRecord]) -> 
 
 
 def citations(text: str, files: Versions) -> Iterator[Citation]:
-    """Give the places that a text cites.
+    """Yield the places that a text cites.
 
     A time (`12:30`), a port (`example.org:80`) and a key (`order:17`) are none: a path has a slash and ends in a name
     with a letter, or ends as some file does, or is a file.
@@ -114,7 +114,7 @@ def look_up(cited: Citation, files: Versions) -> Status:
 
 
 def _lines(text: str) -> list[str]:
-    """Give the lines of a text as editors number them; a newline at its end begins no line."""
+    """Return the lines of a text as editors number them; a newline at its end begins no line."""
     return text.removesuffix("\n").split("\n") if text else []
 
 
@@ -135,7 +135,7 @@ def _holds(name: tuple[str, ...], place: tuple[str, ...]) -> bool:
 
 
 def _names(call: CallRecord) -> Iterator[str]:
-    """Give the texts among a call's arguments that can be a path."""
+    """Yield the texts among a call's arguments that can be a path."""
     texts = (text for text in _texts(call.arguments.values()) if len(text) <= LONGEST and "\n" not in text)
     yield from (text for text in texts if normal(text))
 

@@ -22,13 +22,13 @@ _WORD = re.compile(r"\w+(?:[.,@/+-]\w+)*")
 
 
 def answer_text(transcript: Transcript) -> str:
-    """Give the answer, and the text of the model's replies."""
+    """Return the answer, and the text of the model's replies."""
     said = (text for call in transcript.model_calls for kind, text in call.response if kind in PROSE)
     return "\n".join([transcript.answer or "", *said])
 
 
 def keyword_coverage(text: str, answers: Iterable[str | None], goal: str) -> Fraction | None:
-    """Give the share of the keywords of a reference answer that a text has, of the answer where it is largest.
+    """Return the share of the keywords of a reference answer that a text has, of the answer where it is largest.
 
     Args:
         text: what the agent said to its user.

@@ -13,7 +13,7 @@ from statistics import stdev
 
 
 def pass_at_k(n: int, c: int, k: int) -> Fraction | None:
-    """Give Pass@K of one task; None where there were fewer than k trials, or none."""
+    """Return Pass@K of one task; None where there were fewer than k trials, or none."""
     if not 0 <= c <= n:
         raise ValueError(f"{c} passes of {n} trials")
     if k < 1 or n < k:
@@ -22,5 +22,5 @@ def pass_at_k(n: int, c: int, k: int) -> Fraction | None:
 
 
 def spread(rates: Sequence[float]) -> float | None:
-    """Give the sample standard deviation of the success rate between trials; None for fewer than two trials."""
+    """Return the sample standard deviation of the success rate between trials; None for fewer than two trials."""
     return stdev(rates) if len(rates) > 1 else None

@@ -105,7 +105,7 @@ class TaskMeasures:
         return None if self.graph is None else self.graph.edge_f1
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as plain JSON values, numbers as floats."""
+        """Return it as plain JSON values, numbers as floats."""
         numbers = {name: getattr(self, name) for name in NUMBERS}
         return {
             "task": self.result.task,

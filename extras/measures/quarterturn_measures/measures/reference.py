@@ -106,7 +106,7 @@ A call that reached a server and failed, or came back with nothing, has the firs
 
 
 def page() -> str:
-    """Give the page."""
+    """Return the page."""
     classes = [
         f"| {title}{' (by judgement)' if name in BY_JUDGEMENT else ''} | {EVIDENCE[name]} |"
         for name, title in TITLES.items()

@@ -46,7 +46,7 @@ LONGEST = 4000
 
 
 def root_cause(call: CallRecord) -> str | None:
-    """Give the cause of a call that failed or came back with nothing; None for one that did neither."""
+    """Return the cause of a call that failed or came back with nothing; None for one that did neither."""
     if not call.passed_on:
         return None
     text = call.result[:LONGEST]

@@ -42,7 +42,7 @@ class TokenKinds:
     estimated: bool
 
     def share(self, kind: str) -> Fraction | None:
-        """Give a kind's share of the tagged tokens; None where there are none."""
+        """Return a kind's share of the tagged tokens; None where there are none."""
         tagged = self.reasoning + self.tool + self.verification
         return Fraction(getattr(self, kind), tagged) if tagged else None
 
@@ -67,7 +67,7 @@ def token_kinds(model_calls: Iterable[ModelCall]) -> TokenKinds | None:
 
 
 def _asked(call: ModelCall) -> Iterator[tuple[str, set[str]]]:
-    """Give the calls that a reply asks for: each tool's name, and the texts among its arguments."""
+    """Yield the calls that a reply asks for: each tool's name, and the texts among its arguments."""
     pieces = [piece for piece in call.response if piece[0] in (TOOL, ARGUMENTS)]
     for place, (kind, text) in enumerate(pieces):
         if kind == TOOL:

@@ -28,7 +28,7 @@ FEWEST = 2
 
 
 def cohen_kappa(combinations: Combinations) -> Fraction | None:
-    """Give the agreement of two raters, the first and the second of each combination; None also for no subject.
+    """Return the agreement of two raters, the first and the second of each combination; None also for no subject.
 
     Raises:
         ValueError: a combination has not two ratings.
@@ -43,7 +43,7 @@ def cohen_kappa(combinations: Combinations) -> Fraction | None:
 
 
 def fleiss_kappa(combinations: Combinations) -> Fraction | None:
-    """Give the agreement of raters who all have rated each subject; None also for no subject.
+    """Return the agreement of raters who all have rated each subject; None also for no subject.
 
     Raises:
         ValueError: subjects have different numbers of ratings, or fewer than two.
@@ -63,7 +63,7 @@ def fleiss_kappa(combinations: Combinations) -> Fraction | None:
 
 
 def krippendorff_alpha(combinations: Combinations, order: Sequence[str] | None = None) -> Fraction | None:
-    """Give 1 - observed / expected disagreement, over subjects with at least two ratings.
+    """Return 1 - observed / expected disagreement, over subjects with at least two ratings.
 
     Args:
         combinations: the ratings; what is missing is left out of a combination.
@@ -94,7 +94,7 @@ def krippendorff_alpha(combinations: Combinations, order: Sequence[str] | None =
 def jackknife(
     clusters: Sequence[Counter[Observation]], statistic: Callable[[Counter[Observation]], Fraction | None]
 ) -> Figure:
-    """Give a coefficient between -1 and 1 of counts, with the interval of the delete-one-cluster jackknife.
+    """Return a coefficient between -1 and 1 of counts, with the interval of the delete-one-cluster jackknife.
 
     The variance is (k - 1) / k times the sum of squares of the k values without one cluster each, about their mean
     (B. Efron and C. Stein, *Ann. Statist.* 9, 1981, 586-596). Where all of them are the same, as for raters who always
@@ -120,7 +120,7 @@ def jackknife(
 
 
 def _differences(totals: Counter[str], order: Sequence[str] | None) -> Iterator[tuple[tuple[str, str], Fraction]]:
-    """Give the squared difference of each two categories, from their numbers of ratings."""
+    """Yield the squared difference of each two categories, from their numbers of ratings."""
     categories = [category for category in order or sorted(totals) if totals[category]]
     for place, one in enumerate(categories):
         for end, other in enumerate(categories[place + 1 :], place + 1):

@@ -19,7 +19,7 @@ CLASSES = tuple(TITLES)
 
 
 def sheet(runs: Sequence[MeasuredRun], rater: str, *, filled: bool) -> str:
-    """Give the sheet of a rater: blank, or filled with the classes that the rules gave."""
+    """Return the sheet of a rater: blank, or filled with the classes that the rules gave."""
     failed = [(run.run.number, task, task.failure) for run in runs for task in run.tasks if task.failure is not None]
     rows = (
         (f"{number}/{task.result.task}", rater, failure.primary if filled else "", task.result.skeleton)
@@ -29,7 +29,7 @@ def sheet(runs: Sequence[MeasuredRun], rater: str, *, filled: bool) -> str:
 
 
 def review_sheet(reviews: Sequence[TaskReview], rater: str | None) -> str:
-    """Give the decisions of reviews, or a blank sheet of their tasks for a rater."""
+    """Return the decisions of reviews, or a blank sheet of their tasks for a rater."""
     if rater is not None:
         return _written(RATINGS, ((task, rater, "") for task in dict.fromkeys(review.task_id for review in reviews)))
     return _written(RATINGS, ((review.task_id, review.reviewer, review.decision) for review in reviews))

@@ -46,7 +46,7 @@ class Ratings:
         return Counter(rating for given in self.by_subject.values() for rating in given.values())
 
     def clusters(self, raters: Sequence[str], fewest: int) -> list[Counter[tuple[str, ...]]]:
-        """Give the combinations of these raters' ratings by skeleton, of subjects with at least so many of them."""
+        """Return the combinations of these raters' ratings by skeleton, of subjects with at least so many of them."""
         found: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
         for subject, given in self.by_subject.items():
             ratings = tuple(given[rater] for rater in raters if rater in given)
@@ -80,7 +80,7 @@ def ratings(files: Iterable[Path]) -> Ratings:
 
 
 def agreement(given: Ratings, order: Sequence[str] | None = None) -> dict[str, Any]:
-    """Give the agreement of raters: Cohen's kappa of two, Fleiss' of more, Krippendorff's alpha of any.
+    """Return the agreement of raters: Cohen's kappa of two, Fleiss' of more, Krippendorff's alpha of any.
 
     Args:
         given: the ratings.
@@ -114,6 +114,6 @@ def agreement(given: Ratings, order: Sequence[str] | None = None) -> dict[str, A
 
 
 def _numeric(categories: Iterable[str]) -> list[str] | None:
-    """Give numbers in their order; None where a rating is no number."""
+    """Return numbers in their order; None where a rating is no number."""
     found = list(categories)
     return sorted(found, key=Fraction) if all(map(_NUMBER.fullmatch, found)) else None

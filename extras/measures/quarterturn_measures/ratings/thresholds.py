@@ -47,13 +47,13 @@ class AtThreshold:
 def sensitivity(
     submissions: Mapping[str, Sequence[JudgedTask]], thresholds: Sequence[Fraction] = THRESHOLDS
 ) -> list[AtThreshold]:
-    """Give pass rates and ranks at each threshold, for submissions on the same tasks."""
+    """Return pass rates and ranks at each threshold, for submissions on the same tasks."""
     usual = _passes(submissions, USUAL)
     return [_at(submissions, threshold, usual) for threshold in thresholds]
 
 
 def kendall_tau_b(first: Sequence[Fraction | float], second: Sequence[Fraction | float]) -> float | None:
-    """Give the agreement of two orders of the same things, from -1 to 1; None where one of them has no order."""
+    """Return the agreement of two orders of the same things, from -1 to 1; None where one of them has no order."""
     signs = [(_sign(a - b), _sign(c - d)) for (a, c), (b, d) in combinations(list(zip(first, second, strict=True)), 2)]
     ordered = [sum(sign[side] != 0 for sign in signs) for side in (0, 1)]
     return sum(one * other for one, other in signs) / sqrt(ordered[0] * ordered[1]) if all(ordered) else None
@@ -72,7 +72,7 @@ def require_same_tasks(submissions: Mapping[str, Mapping[str, JudgedTask]]) -> N
 
 
 def as_json(found: Sequence[AtThreshold]) -> list[dict[str, Any]]:
-    """Give threshold sensitivity as plain JSON values."""
+    """Return threshold sensitivity as plain JSON values."""
     return [
         {
             "threshold": float(at.threshold),

@@ -44,7 +44,7 @@ def run(verbs: Mapping[str, Callable[..., None]], words: Sequence[str]) -> int:
 
 
 def installed(names: Sequence[str]) -> str:
-    """Give the path of the first of these programs that is installed.
+    """Return the path of the first of these programs that is installed.
 
     Raises:
         BackendFailed: none is.

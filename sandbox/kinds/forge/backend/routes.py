@@ -44,7 +44,7 @@ class Route(NamedTuple):
     page: str
 
     def match(self, request: HttpRequest) -> dict[str, str] | None:
-        """Give what stands for the variable parts of the path, or None where it is another path."""
+        """Return what stands for the variable parts of the path, or None where it is another path."""
         path = request.path.rstrip("/")
         match = _compiled(self.path).fullmatch(path) if request.method == self.method else None
         return match.groupdict() if match else None

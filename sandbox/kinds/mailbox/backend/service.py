@@ -183,7 +183,7 @@ _filed = threading.Lock()
 
 
 def address(text: str) -> str:
-    """Give the address of MAIL or RCPT."""
+    """Return the address of MAIL or RCPT."""
     match = re.search(r"<([^<>]*)>", text)
     return re.sub(r"[\x00-\x1f\x7f]", "", match[1] if match else text.partition(":")[2].strip())
 

@@ -212,7 +212,7 @@ SELECT json_build_object(
 
 
 def programs(version: str) -> Path:
-    """Give the folder with the programs of a version."""
+    """Return the folder with the programs of a version."""
     return INSTALLED / version / "bin"
 
 
@@ -282,7 +282,7 @@ class Cluster:
 
 
 def within(stream: IO[bytes], cap: int) -> Iterator[bytes]:
-    """Give lines for as long as they stay within the cap together.
+    """Yield lines for as long as they stay within the cap together.
 
     Raises:
         OutputTooLarge: they do not.
@@ -369,7 +369,7 @@ def look(cluster: Cluster) -> dict[str, Any]:
 
 
 def counted(line: str) -> str:
-    """Give the last value of a sequence, and how many more are logged; of one that gave out none, how it starts."""
+    """Return the last value of a sequence, and how many more are logged; of one that gave out none, how it starts."""
     last, is_called, logged = line.split("\t")
     return f"{last}, {logged} logged" if is_called == "t" else f"starts at {last}"
 
@@ -383,7 +383,7 @@ ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 def unescaped(cell: str) -> str | None:
-    """Give what a cell of COPY's text format stands for."""
+    """Return what a cell of COPY's text format stands for."""
     if cell == "\\N":
         return None
     head, *rest = cell.split("\\")

@@ -146,7 +146,7 @@ def load(redis: Redis, state: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def flat(value: Any) -> Iterator[str]:
-    """Give a value as the words that a command takes; a sorted set's scores come before their members."""
+    """Yield a value as the words that a command takes; a sorted set's scores come before their members."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
@@ -200,7 +200,7 @@ def read() -> None:
 
 
 def keys(redis: Redis) -> set[str]:
-    """Give the names of all keys."""
+    """Return the names of all keys."""
     names: set[str] = set()
     cursor = "0"
     while True:
@@ -211,7 +211,7 @@ def keys(redis: Redis) -> set[str]:
 
 
 def entry(redis: Redis, key: str) -> dict[str, Any]:
-    """Give one key's type, its value, and the milliseconds that are left to it."""
+    """Return one key's type, its value, and the milliseconds that are left to it."""
     kind = redis.ask("TYPE", key)
     left = redis.ask("PTTL", key)
     command, *options = LOOK.get(kind, ("",))
@@ -220,7 +220,7 @@ def entry(redis: Redis, key: str) -> dict[str, Any]:
 
 
 def shaped(kind: str, value: Any) -> Any:
-    """Give a reply the form that suits its type."""
+    """Return a reply the form that suits its type."""
     if kind in {"hash", "zset"}:
         return dict(pairs(value))
     if kind == "stream":
@@ -229,7 +229,7 @@ def shaped(kind: str, value: Any) -> Any:
 
 
 def pairs(flat_list: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Give the items of a list two by two."""
+    """Return the items of a list two by two."""
     items = iter(flat_list)
     return zip(items, items, strict=True)
 

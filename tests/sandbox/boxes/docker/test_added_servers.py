@@ -36,7 +36,7 @@ def box():
 
 @pytest.fixture
 def servers(tmp_path):
-    """Give a home's folder of servers, one from npm and one from PyPI, as `server add` leaves it."""
+    """Return a home's folder of servers, one from npm and one from PyPI, as `server add` leaves it."""
     for folder in ("planner/npm", "todo"):
         (tmp_path / folder).mkdir(parents=True)
     lock = (EXAMPLES / "planner/package-lock.json").read_bytes()
@@ -49,7 +49,7 @@ def servers(tmp_path):
 
 @pytest.fixture
 def tags():
-    """Give a list of images that are removed in the end."""
+    """Yield a list of images that are removed in the end."""
     made: list[str] = []
     yield made
     for tag in made:

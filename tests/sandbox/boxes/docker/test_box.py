@@ -86,7 +86,7 @@ def test_a_digest_is_the_engines_own(box, engine):
 
 
 def isolation_of(container):
-    """Give the settings that must be the same for every container of ours."""
+    """Return the settings that must be the same for every container of ours."""
     host, config = container.attrs["HostConfig"], container.attrs["Config"]
     return {
         "read-only": host["ReadonlyRootfs"],
@@ -267,7 +267,7 @@ import time; time.sleep(600)
 
 
 def folders():
-    """Give all folders of locks on this machine."""
+    """Return all folders of locks on this machine."""
     return [path for path in Path(tempfile.gettempdir()).glob("quarterturn-lock-*") if (path / "runner").exists()]
 
 
@@ -311,7 +311,7 @@ def test_a_world_ends_with_its_runner_even_before_anybody_looks(engine, sockets)
 
 
 def status_at_last(engine, container):
-    """Give the state of a container once it has ended."""
+    """Return the state of a container once it has ended."""
     seen = []
 
     def ended():
@@ -330,7 +330,7 @@ def status_at_last(engine, container):
 
 @pytest.fixture(scope="module")
 def lock(box, tmp_path_factory):
-    """Give the lock of the image, and a filter; it is static, so it also runs outside."""
+    """Return the lock of the image, and a filter; it is static, so it also runs outside."""
     folder = tmp_path_factory.mktemp("lock")
     (folder / "lock").write_bytes(box.file_of(ImageReference.parse(RELAY_IMAGE), "/lock"))
     (folder / "lock").chmod(0o755)

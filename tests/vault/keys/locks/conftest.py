@@ -63,7 +63,7 @@ class Post:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Give the path of a test's ring."""
+    """Return the path of a test's ring."""
     return tmp_path / "keys" / "ring.json"
 
 
@@ -100,7 +100,7 @@ def token(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def kms(tmp_path: Path) -> tuple[str, ...]:
-    """Give the arguments that start the example's key service."""
+    """Return the arguments that start the example's key service."""
     return (sys.executable, str(KMS), "--key", str(tmp_path / "kms.key"))
 
 

@@ -63,7 +63,7 @@ def read_task(
 
 
 def read_verifier(verifier: str, place: Place) -> tuple[Formula, list[str]]:
-    """Give the conditions of a verifier that were understood, and what was not, with file and line."""
+    """Return the conditions of a verifier that were understood, and what was not, with file and line."""
     try:
         module = ast.parse(verifier)
     except (SyntaxError, ValueError):
@@ -78,7 +78,7 @@ def read_verifier(verifier: str, place: Place) -> tuple[Formula, list[str]]:
 
 
 def state_of(tree: FileTree) -> dict[str, Any]:
-    """Give the initial state of a folder of files."""
+    """Return the initial state of a folder of files."""
     files: dict[str, Any] = {}
     folders: list[str] = []
     for path, node in tree.items():

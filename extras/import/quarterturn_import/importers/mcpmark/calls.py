@@ -123,7 +123,7 @@ class Calls(DatabaseCalls):
         return self.opaque(node)
 
     def environment(self, name: Any, node: ast.AST) -> Any:
-        """Give a variable of the environment: the task's folder, the account, or one that is given where it runs."""
+        """Return a variable of the environment: the task's folder, the account, or one that is given where it runs."""
         if name == ROOT_VARIABLE:
             return FsPath(".")
         if str(name).startswith("POSTGRES_"):

@@ -45,7 +45,7 @@ class Expressions(Calls, Comprehensions):
     """Reader of expressions under a path condition."""
 
     def read(self, node: ast.expr, env: dict[str, Any]) -> Any:
-        """Give the value of an expression; what is not understood is opaque."""
+        """Return the value of an expression; what is not understood is opaque."""
         self.steps += 1
         if self.steps > MAX_STEPS:
             raise TooLarge
@@ -191,7 +191,7 @@ class Expressions(Calls, Comprehensions):
         return self.item(value, key, node)
 
     def item(self, value: Any, key: Any, node: ast.AST) -> Any:
-        """Give a part of a value by its key."""
+        """Return a part of a value by its key."""
         match value:
             case Opaque():
                 return value
@@ -233,7 +233,7 @@ class Expressions(Calls, Comprehensions):
                 )
 
     def _parted(self, value: Choice, size: int) -> Any:
-        """Give a choice of tuples as a tuple of choices; what is no tuple of this size stays opaque."""
+        """Return a choice of tuples as a tuple of choices; what is no tuple of this size stays opaque."""
         options = [
             (guard, option if isinstance(option, tuple) and len(option) == size else (option,) * size)
             for guard, option in value.options

@@ -50,7 +50,7 @@ _COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "and", "or", "like", 
 
 
 def executed(text: Any, parameters: Any) -> str:
-    """Give the query that a cursor runs, with the values of its parameters.
+    """Return the query that a cursor runs, with the values of its parameters.
 
     Raises:
         CannotSay: it is none that is evaluated here.
@@ -152,7 +152,7 @@ def _tables(node: Any) -> list[Table]:  # noqa: PLR0911 - one return for each fo
 
 
 def width(query: str) -> int:
-    """Give the number of columns of a query.
+    """Return the number of columns of a query.
 
     Raises:
         CannotSay: it has a star, so that the number depends on the tables.
@@ -189,7 +189,7 @@ def _has_aggregate(node: Any) -> bool:
 
 
 def _kind(cell: Cell) -> str | None:
-    """Give the type of a cell where its query says so: `number`, `truth`, `comparison` (perhaps null), or None."""
+    """Return the type of a cell where its query says so: `number`, `truth`, `comparison` (perhaps null), or None."""
     body = parsed(cell.query).body
     column = re.fullmatch(r"c(\d+)", cell.expression)
     items = body.items if isinstance(body, Select) and column is not None else ()
@@ -211,7 +211,7 @@ def _kind(cell: Cell) -> str | None:
 
 
 def named(query: str, wanted: str, *, condition: str = "", end: str = "") -> str:
-    """Give a query over the rows of another one, whose columns are c1, c2 and so on."""
+    """Return a query over the rows of another one, whose columns are c1, c2 and so on."""
     columns = ", ".join(f"c{number}" for number in range(1, width(query) + 1))
     where = f" WHERE {condition}" if condition else ""
     return f"SELECT {wanted} FROM ({query}) AS q ({columns}){where}{end}"  # noqa: S608 - it is never run by a database
@@ -255,7 +255,7 @@ def cell_is(cell: Cell, value: Any) -> Formula:
 
 
 def cell_compares(cell: Cell, sign: str, value: Any) -> tuple[Formula, Formula]:
-    """Give the condition under which a cell can be compared with a constant, and that of the comparison."""
+    """Return the condition under which a cell can be compared with a constant, and that of the comparison."""
     if _kind(cell) in {"truth", "comparison"}:
         raise CannotSay("an order of truth values")
     condition = f"{cell.expression} {sign} {literal(value)}"
@@ -278,7 +278,7 @@ def cell_holds(cell: Cell) -> Formula:
 
 
 def as_double(cell: Cell) -> Cell:
-    """Give a cell as a floating-point number."""
+    """Return a cell as a floating-point number."""
     if _kind(cell) in {"truth", "comparison"}:
         raise CannotSay("a truth value as a number")
     return Cell(cell.query, f"({cell.expression})::float8")
@@ -290,7 +290,7 @@ def needs_row(query: str) -> Formula:
 
 
 def column(query: str, index: Any) -> str:
-    """Give the name of a column by its place in a row.
+    """Return the name of a column by its place in a row.
 
     Raises:
         CannotSay: there is no such column.
@@ -302,12 +302,12 @@ def column(query: str, index: Any) -> str:
 
 
 def column_of(rows: Rows, index: Any) -> Rows:
-    """Give the cells of a column."""
+    """Return the cells of a column."""
     return Rows(named(rows.query, column(rows.query, index)), flat=True)
 
 
 def row_at(rows: Rows, index: Any) -> FirstRow:
-    """Give a row by its number.
+    """Return a row by its number.
 
     Raises:
         CannotSay: it is counted from the end.

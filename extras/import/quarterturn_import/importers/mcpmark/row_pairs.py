@@ -14,7 +14,7 @@ from quarterturn_import.importers.mcpmark.values import Pairs, Rows
 
 
 def pair_same(test: ast.expr, left: str, right: str, pairs: Pairs) -> Formula:
-    """Give the condition under which a test that two rows differ, by the names of both, holds of no pair.
+    """Return the condition under which a test that two rows differ, by the names of both, holds of no pair.
 
     Raises:
         CannotSay: the test is no comparison of cells, or there may be another number of rows on either side.
@@ -35,7 +35,7 @@ def pair_same(test: ast.expr, left: str, right: str, pairs: Pairs) -> Formula:
 
 
 def pairs_match(pairs: Pairs, options: Mapping[str, Any]) -> tuple[Formula, Formula]:
-    """Give the condition that both sides have the same number of rows, and that each pair matches besides."""
+    """Return the condition that both sides have the same number of rows, and that each pair matches besides."""
     query = pairs.rows.query
     if isinstance(pairs.others, Rows):
         other = pairs.others.query
@@ -50,7 +50,7 @@ def pairs_match(pairs: Pairs, options: Mapping[str, Any]) -> tuple[Formula, Form
 
 
 def row_comparison(function: ast.FunctionDef) -> dict[str, Any]:
-    """Give the tolerance of a function that compares two rows cell by cell.
+    """Return the tolerance of a function that compares two rows cell by cell.
 
     Raises:
         CannotSay: it is written in another way.

@@ -58,7 +58,7 @@ class Interpreter(Expressions):
         self.calls = 0
 
     def success(self, module: ast.Module) -> Formula:
-        """Give the condition under which the program exits with 0."""
+        """Return the condition under which the program exits with 0."""
         env: Env = {"__name__": "__main__", "__file__": Opaque(f"{self.where}: the verifier's own folder")}
         self.block(module.body, env)
         return any_of([*self.ended, self.live])
@@ -91,7 +91,7 @@ class Interpreter(Expressions):
         return len(self.departures)
 
     def remaining(self, before: Formula, since: int, rejoined: Container[str] = ()) -> Formula:
-        """Give the condition under which the straight line goes on after a part of the program.
+        """Return the condition under which the straight line goes on after a part of the program.
 
         Args:
             before: the condition before the part.
@@ -329,7 +329,7 @@ class Interpreter(Expressions):
         self._merge(ways, env)
 
     def _pair_match(self, test: ast.expr, target: ast.expr, pairs: Pairs, env: Env) -> tuple[Formula, Formula]:
-        """Give the condition that both sides have as many rows, and that no pair differs as the test says."""
+        """Return the condition that both sides have as many rows, and that no pair differs as the test says."""
         if not isinstance(target, ast.Tuple) or not all(isinstance(name, ast.Name) for name in target.elts):
             raise CannotSay("a loop over pairs of rows with other names")
         left, right = (ast.unparse(name) for name in target.elts)
@@ -422,7 +422,7 @@ def _fails(node: ast.AST) -> bool:
 
 
 def _headline(statement: ast.stmt) -> ast.AST:
-    """Give what stands for a statement in a message: the head of a loop, or all of a simple one."""
+    """Return what stands for a statement in a message: the head of a loop, or all of a simple one."""
     match statement:
         case ast.For():
             return ast.copy_location(ast.Tuple([statement.target, statement.iter], ast.Load()), statement)

@@ -50,16 +50,16 @@ class ApiCall:
         return self.viewer
 
     def query(self, name: str, default: str = "") -> str:
-        """Give a parameter of the query."""
+        """Return a parameter of the query."""
         return self.request.query.get(name) or default
 
     def one_of(self, name: str, allowed: tuple[str, ...]) -> str:
-        """Give a parameter of the query; one that is not allowed is as if it were not there, and the first counts."""
+        """Return a parameter of the query; one that is not allowed is as if it were not there, and the first counts."""
         given = self.query(name)
         return given if given in allowed else allowed[0]
 
     def take(self, name: str, kind: type, default: Any = _MISSING) -> Any:
-        """Give a field of the body. A null counts as absent.
+        """Return a field of the body. A null counts as absent.
 
         Raises:
             ApiError: it is required and absent, or of another kind.
@@ -74,7 +74,7 @@ class ApiCall:
         return value
 
     def texts(self, name: str) -> list[str]:
-        """Give a field of the body that is a list of texts, `[]` where it is absent.
+        """Return a field of the body that is a list of texts, `[]` where it is absent.
 
         Raises:
             ApiError: it is something else.
@@ -100,7 +100,7 @@ class ApiCall:
         return repo
 
     def repo_to_write(self, *, push: bool = True) -> Repo:
-        """Give the repository, to be changed.
+        """Return the repository, to be changed.
 
         Args:
             push: whether it takes the right to push, and not just to take part in its conversations.

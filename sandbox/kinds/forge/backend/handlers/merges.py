@@ -62,7 +62,7 @@ def _merged(call: ApiCall, repo: Repo, record: Record, method: str) -> str:
 
 
 def _words(call: ApiCall, repo: Repo, record: Record, method: str) -> tuple[str, str]:
-    """Give title and body of the commit: what the call says, else what GitHub would write."""
+    """Return title and body of the commit: what the call says, else what GitHub would write."""
     pull, number = record["pull"], record["number"]
     if method == "merge":
         owner = pull["head"]["repository"].partition("/")[0]

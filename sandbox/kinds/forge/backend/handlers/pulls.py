@@ -22,7 +22,7 @@ from sandbox.kinds.forge.backend.storage.state import Repo
 
 
 def head_repository(repo: Repo, record: Record) -> Repo | None:
-    """Give the repository that a pull request comes from, if it is still there."""
+    """Return the repository that a pull request comes from, if it is still there."""
     name = record["pull"]["head"]["repository"]
     return repo.state.repository(name) if repo.state.has(name) else None
 
@@ -194,7 +194,7 @@ def create_pull(call: ApiCall) -> HttpResponse:
 
 
 def _source(call: ApiCall, repo: Repo) -> tuple[Repo, str]:
-    """Give the repository and the branch that `head` names: `branch`, or `owner:branch` for one of the same network."""
+    """Return the repository and branch that `head` names: `branch`, or `owner:branch` for one of the same network."""
     head = call.take("head", str)
     owner, colon, branch = head.partition(":")
     if not colon or owner.lower() == repo.owner.lower():

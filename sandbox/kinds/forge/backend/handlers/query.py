@@ -31,7 +31,7 @@ class Query:
     qualifiers: tuple[Qualifier, ...]
 
     def values(self, *names: str) -> list[str]:
-        """Give what these qualifiers ask for, without those that are negated."""
+        """Return what these qualifiers ask for, without those that are negated."""
         return [qualifier.value for qualifier in self.qualifiers if qualifier.name in names and not qualifier.negated]
 
     def matches(self, texts: Iterable[str]) -> bool:

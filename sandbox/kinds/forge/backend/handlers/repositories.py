@@ -84,7 +84,7 @@ def full(repo: Repo, viewer: str | None) -> dict[str, Any]:
 
 
 def root_of(repo: Repo) -> Repo:
-    """Give the repository that all forks of a network come from."""
+    """Return the repository that all forks of a network come from."""
     while repo.record["parent"] is not None and repo.state.has(repo.record["parent"]):
         repo = repo.state.repository(repo.record["parent"])
     return repo
@@ -112,7 +112,7 @@ def create(call: ApiCall) -> HttpResponse:
 
 
 def _name(call: ApiCall, default: str) -> str:
-    """Give the name that a new repository is to have; what no name may hold becomes a dash."""
+    """Return the name that a new repository is to have; what no name may hold becomes a dash."""
     short = re.sub(r"[^A-Za-z0-9._-]", "-", call.take("name", str, default).strip())
     if not _NAME.fullmatch(short) or short in {".", ".."}:
         raise invalid("Repository", "name", "missing_field" if not short else "invalid")
@@ -150,7 +150,7 @@ def fork(call: ApiCall) -> HttpResponse:
 
 
 def _existing(old: Repo, owner: str) -> Repo | None:
-    """Give the owner's repository in the same network: there is at most one."""
+    """Return the owner's repository in the same network: there is at most one."""
     root = root_of(old).name
     ours = (repo for repo in old.state.repositories() if repo.owner == owner and root_of(repo).name == root)
     return next(ours, None)

@@ -75,7 +75,7 @@ def asked_for(call: ApiCall, known: tuple[str, ...]) -> Query:
 
 
 def places(call: ApiCall, asked: Query) -> list[Repo]:
-    """Give the repositories to look into.
+    """Return the repositories to look into.
 
     Raises:
         ApiError: places are named and none of them can be seen.

@@ -19,7 +19,7 @@ class ApiError(Exception):
         self.status, self.message, self.errors = status, message, tuple(errors)
 
     def body(self, documentation: str) -> dict[str, Any]:
-        """Give the JSON body."""
+        """Return the JSON body."""
         errors = {"errors": list(self.errors)} if self.errors else {}
         return {"message": self.message, **errors, "documentation_url": documentation, "status": str(self.status)}
 

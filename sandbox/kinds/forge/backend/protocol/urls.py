@@ -65,15 +65,15 @@ def escaped(path: str) -> str:
 
 
 def repo_api(name: str, rest: str = "") -> str:
-    """Give an address below a repository's in the API."""
+    """Return an address below a repository's in the API."""
     return f"{API}/repos/{name}{rest}"
 
 
 def repo_page(name: str, rest: str = "") -> str:
-    """Give an address of a repository's web pages."""
+    """Return an address of a repository's web pages."""
     return f"{WEB}/{name}{rest}"
 
 
 def node_id(kind: str, number: int | str) -> str:
-    """Give the opaque name that GitHub's other interface has for a thing."""
+    """Return the opaque name that GitHub's other interface has for a thing."""
     return base64.b64encode(f"0{len(kind)}:{kind}{number}".encode()).decode()

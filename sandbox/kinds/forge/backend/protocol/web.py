@@ -38,7 +38,7 @@ class HttpResponse:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def encoded(self) -> bytes:
-        """Give the body's bytes."""
+        """Return the body's bytes."""
         return b"" if self.body is None else json.dumps(self.body, ensure_ascii=False).encode("utf-8", "replace")
 
 

@@ -109,13 +109,13 @@ class Bare:
         return {name.removeprefix("refs/heads/"): sha for name, sha in (line.split(" ") for line in lines)}
 
     def reference(self, name: str) -> str | None:
-        """Give the object of a full ref (`refs/heads/main`), or None."""
+        """Return the object of a full ref (`refs/heads/main`), or None."""
         if not self.is_valid(name):
             return None
         return self.text("rev-parse", "--verify", "--quiet", "--end-of-options", name, fine=(0, 1, 128)) or None
 
     def branch(self, name: str) -> str | None:
-        """Give the tip of a branch, or None."""
+        """Return the tip of a branch, or None."""
         return self.reference(f"refs/heads/{name}")
 
     def is_valid(self, name: str) -> bool:
@@ -133,7 +133,7 @@ class Bare:
         self.git("update-ref", "--", name, sha)
 
     def resolve(self, name: str) -> str | None:
-        """Give the commit that a branch, a tag, a full ref or the beginning of a commit's name stands for, or None."""
+        """Return the commit that a branch, a tag, a full ref or a commit's abbreviated name stands for, or None."""
         full = [name] if name.startswith("refs/") else [f"refs/heads/{name}", f"refs/tags/{name}"]
         for candidate in full:
             if (sha := self.reference(candidate)) and (peeled := self._peeled(sha)):
@@ -144,13 +144,13 @@ class Bare:
         return self.text("rev-parse", "--verify", "--quiet", f"{sha}^{{commit}}", fine=(0, 1, 128)) or None
 
     def kind(self, sha: str) -> str | None:
-        """Give the kind of an object by its whole name, or None where there is none."""
+        """Return the kind of an object by its whole name, or None where there is none."""
         return (self.text("cat-file", "-t", sha, fine=(0, 128)) or None) if HEX.fullmatch(sha) else None
 
     # -- reading -------------------------------------------------------------------------------------------------
 
     def history(self, *words: str) -> list[str]:
-        """Give the names of commits, newest first (`words` go to git-rev-list(1))."""
+        """Return the names of commits, newest first (`words` go to git-rev-list(1))."""
         return self.text("rev-list", "--topo-order", *words, "--").split()
 
     def commits(self, names: Sequence[str]) -> list[Commit]:
@@ -185,7 +185,7 @@ class Bare:
         return _entries(self.git("ls-tree", "-l", "-z", "--full-tree", *words, tree))
 
     def entry(self, commit: str, path: str) -> TreeEntry | None:
-        """Give what is at a path, or None."""
+        """Return what is at a path, or None."""
         entries = _entries(self.git("ls-tree", "-l", "-z", "--full-tree", commit, "--", path))
         return entries[0] if entries and entries[0].path == path else None
 

@@ -59,7 +59,7 @@ def _patches(text: str) -> list[str]:
 
 
 def position_of_line(patch: str, line: int, *, left: bool) -> int | None:
-    """Give the place in the patch (from 1, the line below the first `@@`) of a line of the file, or None.
+    """Return the place in the patch (from 1, the line below the first `@@`) of a line of the file, or None.
 
     A file's line is looked for as it is after the change, or with `left` as it was before it.
     """
@@ -75,7 +75,7 @@ def position_of_line(patch: str, line: int, *, left: bool) -> int | None:
 
 
 def line_at(patch: str, position: int) -> int | None:
-    """Give the line of the file after the change that a place in the patch shows, or None where it shows none."""
+    """Return the line of the file after the change that a place in the patch shows, or None where it shows none."""
     lines = patch.split("\n")
     current = 0
     for at, text in enumerate(lines[: position + 1]):
@@ -89,7 +89,7 @@ def line_at(patch: str, position: int) -> int | None:
 
 
 def hunk_until(patch: str, position: int) -> str:
-    """Give the hunk that a place is in, from its head down to the place."""
+    """Return the hunk that a place is in, from its head down to the place."""
     lines = patch.split("\n")[: position + 1]
     start = max((at for at, text in enumerate(lines) if _HUNK.match(text)), default=0)
     return "\n".join(lines[start:])

@@ -19,12 +19,12 @@ class Conflict(Exception):
 
 
 def merge_base(git: Bare, left: str, right: str) -> str | None:
-    """Give the best common ancestor, or None where the histories have nothing in common."""
+    """Return the best common ancestor, or None where the histories have nothing in common."""
     return git.text("merge-base", left, right, fine=(0, 1)) or None
 
 
 def merged_tree(git: Bare, left: str, right: str) -> str:
-    """Give the tree of a merge.
+    """Return the tree of a merge.
 
     Raises:
         Conflict: it has no clean one.
@@ -79,7 +79,7 @@ def _picked(git: Bare, onto: str, commit: Commit, date: int) -> str:
 
 
 def squash_message(commits: Sequence[Commit]) -> str:
-    """Give the body of a squashed commit: the one commit's own, or a list of all (oldest first)."""
+    """Return the body of a squashed commit: the one commit's own, or a list of all (oldest first)."""
     if len(commits) == 1:
         return commits[0].message.partition("\n")[2].strip()
     return "\n\n".join(f"* {commit.message}" for commit in commits)

@@ -30,7 +30,7 @@ DEFAULT_LABELS = {  # what GitHub gives to a new repository
 
 
 def new_state(viewer: str, clock: int) -> Record:
-    """Give a forge with no users and no repositories."""
+    """Return a forge with no users and no repositories."""
     return {
         "schema": SCHEMA,
         "clock": clock,
@@ -44,13 +44,13 @@ def new_state(viewer: str, clock: int) -> Record:
 
 
 def next_id(state: Record) -> int:
-    """Give a number that nothing else in the state has."""
+    """Return a number that nothing else in the state has."""
     state["last_id"] += 1
     return int(state["last_id"])
 
 
 def new_user(state: Record, login: str, created_at: str, known: Mapping[str, Any]) -> Record:
-    """Give an account: a user, or an organisation with members."""
+    """Return an account: a user, or an organisation with members."""
     return {
         "id": next_id(state),
         "login": login,
@@ -66,7 +66,7 @@ def new_user(state: Record, login: str, created_at: str, known: Mapping[str, Any
 
 
 def new_repository(state: Record, created_at: str, known: Mapping[str, Any]) -> Record:
-    """Give a repository without issues; its git part is a folder of its own."""
+    """Return a repository without issues; its git part is a folder of its own."""
     return {
         "id": next_id(state),
         "description": known.get("description"),
@@ -90,13 +90,13 @@ def new_repository(state: Record, created_at: str, known: Mapping[str, Any]) -> 
 
 
 def default_labels(state: Record) -> dict[str, Record]:
-    """Give the labels of a new repository."""
+    """Return the labels of a new repository."""
     known = DEFAULT_LABELS.items()
     return {name: new_label(state, {"color": color, "description": words}) for name, (color, words) in known}
 
 
 def new_label(state: Record, known: Mapping[str, Any]) -> Record:
-    """Give a label; its name is the key that it is kept under."""
+    """Return a label; its name is the key that it is kept under."""
     return {
         "id": next_id(state),
         "color": known.get("color", GREY),
@@ -105,7 +105,7 @@ def new_label(state: Record, known: Mapping[str, Any]) -> Record:
 
 
 def new_milestone(state: Record, creator: str, created_at: str, known: Mapping[str, Any]) -> Record:
-    """Give a milestone; its number is the key that it is kept under."""
+    """Return a milestone; its number is the key that it is kept under."""
     return {
         "id": next_id(state),
         "title": known["title"],
@@ -118,12 +118,12 @@ def new_milestone(state: Record, creator: str, created_at: str, known: Mapping[s
 
 
 def next_number(repository: Record) -> int:
-    """Give the number of a repository's next issue or pull request."""
+    """Return the number of a repository's next issue or pull request."""
     return max(map(int, repository["issues"]), default=0) + 1
 
 
 def new_issue(state: Record, number: int, user: str, created_at: str, known: Mapping[str, Any]) -> Record:
-    """Give an open issue."""
+    """Return an open issue."""
     return {
         "id": next_id(state),
         "number": number,
@@ -151,12 +151,12 @@ def close(issue: Record, by: str, at: str, reason: str | None = "completed") -> 
 
 
 def new_comment(state: Record, user: str, created_at: str, body: str) -> Record:
-    """Give a comment on an issue or on the conversation of a pull request."""
+    """Return a comment on an issue or on the conversation of a pull request."""
     return {"id": next_id(state), "user": user, "body": body, "created_at": created_at, "updated_at": created_at}
 
 
 def new_pull(state: Record, head: Mapping[str, str], base: Mapping[str, str], *, draft: bool) -> Record:
-    """Give what makes an issue a pull request.
+    """Return what makes an issue a pull request.
 
     `head` has `repository`, `branch` and `sha`, `base` has `branch` and `sha`; while the pull request is open its shas
     are those of the branches, and what is kept is where they last were.
@@ -178,7 +178,7 @@ def new_pull(state: Record, head: Mapping[str, str], base: Mapping[str, str], *,
 
 
 def new_review(state: Record, user: str, submitted_at: str | None, known: Mapping[str, Any]) -> Record:
-    """Give a review (`state` is APPROVED, CHANGES_REQUESTED, COMMENTED or PENDING)."""
+    """Return a review (`state` is APPROVED, CHANGES_REQUESTED, COMMENTED or PENDING)."""
     return {
         "id": next_id(state),
         "user": user,
@@ -190,7 +190,7 @@ def new_review(state: Record, user: str, submitted_at: str | None, known: Mappin
 
 
 def new_status(state: Record, creator: str, created_at: str, known: Mapping[str, Any]) -> Record:
-    """Give a status check of a commit (`state` is error, failure, pending or success)."""
+    """Return a status check of a commit (`state` is error, failure, pending or success)."""
     return {
         "id": next_id(state),
         "context": known.get("context", "default"),
@@ -203,7 +203,7 @@ def new_status(state: Record, creator: str, created_at: str, known: Mapping[str,
 
 
 def labelled(state: Record, repository: Record, names: Sequence[str]) -> list[str]:
-    """Give the names as the repository spells its labels, making those that it does not have."""
+    """Return the names as the repository spells its labels, making those that it does not have."""
     known = {name.lower(): name for name in repository["labels"]}
     out: list[str] = []
     for name in names:

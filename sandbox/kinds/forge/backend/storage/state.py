@@ -69,16 +69,16 @@ class ForgeState:
         return users
 
     def login(self, name: str) -> str | None:
-        """Give the login as it is spelt, or None where there is no such account."""
+        """Return the login as it is spelt, or None where there is no such account."""
         return next((login for login in self.users if login.lower() == name.lower()), None)
 
     def person(self, login: str) -> GitIdentity:
-        """Give who an account is in a commit that it makes now."""
+        """Return who an account is in a commit that it makes now."""
         user = self.users[login]
         return GitIdentity(user["name"] or login, user["email"], self.seconds)
 
     def login_of(self, email: str) -> str | None:
-        """Give the account with this address, or None."""
+        """Return the account with this address, or None."""
         return next((login for login, user in self.users.items() if user["email"].lower() == email.lower()), None)
 
     def may_act_for(self, viewer: str, owner: str) -> bool:
@@ -88,11 +88,11 @@ class ForgeState:
     # -- repositories --------------------------------------------------------------------------------------------
 
     def repositories(self) -> Iterator[Repo]:
-        """Give every repository."""
+        """Return every repository."""
         return (Repo(self, name) for name in self.data["repositories"])
 
     def repository(self, name: str) -> Repo:
-        """Give a repository by `owner/name`.
+        """Return a repository by `owner/name`.
 
         Raises:
             ApiError: there is none.
@@ -152,7 +152,7 @@ class Repo:
         return str(self.record["default_branch"])
 
     def head(self) -> str | None:
-        """Give the tip of the default branch, or None while it is empty."""
+        """Return the tip of the default branch, or None while it is empty."""
         return self.git.branch(self.default_branch)
 
     def may_push(self, viewer: str | None) -> bool:
@@ -188,7 +188,7 @@ class Repo:
         return list(self.record["issues"].values())
 
     def issue(self, number: str | int) -> Record:
-        """Give an issue or a pull request.
+        """Return an issue or a pull request.
 
         Raises:
             ApiError: there is none of this number.
@@ -199,7 +199,7 @@ class Repo:
         return issue
 
     def pull(self, number: str | int) -> Record:
-        """Give an issue that is a pull request.
+        """Return an issue that is a pull request.
 
         Raises:
             ApiError: there is none of this number.
@@ -218,7 +218,7 @@ class Repo:
 
 
 def writable(repo: Repo) -> Repo:
-    """Give the repository back if it is not archived.
+    """Return the repository back if it is not archived.
 
     Raises:
         ApiError: it is.
