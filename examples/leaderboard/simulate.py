@@ -1,6 +1,6 @@
 """Writes results.csv, a simulated leaderboard: 20 agents, 120 tasks, 60 of them published up to 2024-06-30.
 
-Two agents stand on one base, `base-a`, and know half of the old tasks, which they pass. The other 18 know none. All
+Two agents stand on one base, `base-a`, and know three of five old tasks, which they pass. The other 18 know none. All
 differ in ability, tasks in difficulty; the newer agents are no better on old tasks than on new ones.
 """
 
@@ -11,10 +11,10 @@ from datetime import date, timedelta
 from pathlib import Path
 
 AGENTS, TASKS, OLD = 20, 120, 60
-SHARE = 0.5  # of the old tasks, which is known
+SHARE = 0.6  # of the old tasks, which is known
 KNOWING = ("agent-07", "agent-16")
 
-dice = random.Random(7)  # noqa: S311 - a simulation
+dice = random.Random(11)  # noqa: S311 - a simulation
 first = date(2024, 1, 1)
 days = [first + timedelta(days=3 * number + (2 if number >= OLD else 0)) for number in range(TASKS)]
 difficulty = [dice.gauss(0, 1.3) for _ in range(TASKS)]
