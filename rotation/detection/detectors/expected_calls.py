@@ -28,7 +28,7 @@ LIKE_OTHERS = 8.0  # with as many passes, a task's own spread counts as much as 
 MIN_TASK_VARIANCE = 0.02  # between tasks
 LEAST_NOISE = 1e-3  # lower bound of the variance of a pass: a handful of passes may all be equal
 UNIT = 0.35  # of leanings, in log calls: about the noise of a pass
-OWN_BELIEF = 15.0  # how many repeated passes the average of all submitters counts for, beside a submitter's own
+OWN_PRIOR_WEIGHT = 15.0  # how many repeated passes the average of all submitters counts for, beside a submitter's own
 MOST_OWN = 0.7  # the largest share of the noise that may be a submitter's lasting difference
 
 
@@ -216,7 +216,7 @@ def _by_submitter(table: ResultTable, products: Floats, both: Floats) -> Floats:
     sums = np.bincount(table.submitter, products.sum(axis=1), len(table.submitters))
     count = np.bincount(table.submitter, both.sum(axis=1), len(table.submitters))
     everybody = sums.sum() / max(count.sum(), 1)
-    means: Floats = ((sums + OWN_BELIEF * everybody) / (count + OWN_BELIEF))[table.submitter]
+    means: Floats = ((sums + OWN_PRIOR_WEIGHT * everybody) / (count + OWN_PRIOR_WEIGHT))[table.submitter]
     return means
 
 

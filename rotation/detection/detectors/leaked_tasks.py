@@ -58,7 +58,7 @@ USUAL_STEP, USUAL_CALL_EFFICIENCY = 0.25, 0.08  # between a submitter's months, 
 FRESH_SD = 0.1  # how much better or worse the honest do on a fresh cohort than peers do, in logits
 FRESH_CALL_EFFICIENCY_SD = 0.03  # likewise, in log calls
 BIAS_PRIOR_VARIANCE, BIAS_PRIOR_WEIGHT, MAX_BIAS_VARIANCE = 0.1, 200.0, 1.5  # of biases on a task
-OWN_BELIEF = 15.0  # likewise how far everybody's is believed of one submitter
+OWN_PRIOR_WEIGHT = 15.0  # of everybody's bias variance, in the estimate of one submitter's
 
 
 @dataclass(frozen=True)
@@ -280,7 +280,7 @@ def _bias_variance(table: ResultTable, left: Floats, weight: Floats, unknown: Fl
     products, weights, mistaken = sums
     usual = BIAS_PRIOR_VARIANCE + float(np.average(mistaken, weights=weights + 1e-9))
     everybody = (products.sum() + usual * BIAS_PRIOR_WEIGHT) / (weights.sum() + BIAS_PRIOR_WEIGHT)
-    estimate = (products + everybody * OWN_BELIEF) / (weights + OWN_BELIEF) - mistaken
+    estimate = (products + everybody * OWN_PRIOR_WEIGHT) / (weights + OWN_PRIOR_WEIGHT) - mistaken
     biases: Floats = np.clip(estimate, 0, MAX_BIAS_VARIANCE)[table.submitter]
     return biases
 
