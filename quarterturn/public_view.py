@@ -51,7 +51,7 @@ NAMES, RETIRED, PASSES = "names.json", "results", "passes"
 ARCHIVES, ARCHIVE, DIGEST = "archives", ".tar", ".tar.sha256"
 ABOUT = ("measures", "operator", "score_meaning")
 """What the settings say of a benchmark, for its front page."""
-_PATIENCE = 10.0  # seconds to wait for another who draws
+_LOCK_TIMEOUT_SECONDS = 10.0  # for another who draws
 
 log = logging.getLogger("quarterturn.public_view")
 
@@ -345,7 +345,7 @@ def _is(path: Path, data: bytes) -> bool:
 def _write(path: Path, make: Callable[[], bytes]) -> None:
     """Write a file where it differs; it is made with the lock held, so that of two writers the later knows more."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with locked(path.parent, _PATIENCE, "drawing the view", folder=True):
+    with locked(path.parent, _LOCK_TIMEOUT_SECONDS, "drawing the view", folder=True):
         if not _is(path, data := make()):
             write_atomically(path, data, path.with_name(".new"))
 

@@ -28,7 +28,7 @@ KEYS = frozenset((
 # fmt: on
 DROPPED = "[dropped]"
 RUN = 3
-MOST = 20_000  # words of one text: a table of a million rows is known by its beginning
+MAX_SCANNED_WORDS = 20_000  # of one text: a table of a million rows is known by its beginning
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -83,7 +83,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _runs(text: str) -> Iterator[int]:
     """Return each run of words as a hash; Python's own is keyed anew in each process."""
-    words = [match[0].casefold() for match, _ in zip(_WORD.finditer(text), range(MOST), strict=False)]
+    words = [match[0].casefold() for match, _ in zip(_WORD.finditer(text), range(MAX_SCANNED_WORDS), strict=False)]
     return (hash(tuple(words[place : place + RUN])) for place in range(len(words) - RUN + 1))
 
 

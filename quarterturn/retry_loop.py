@@ -14,7 +14,7 @@ from collections.abc import Callable
 from quarterturn.errors import where
 from vault.errors import VaultError
 
-LONGEST = 30.0  # seconds between two tries
+MAX_RETRY_DELAY_SECONDS = 30.0
 
 log = logging.getLogger("quarterturn.worker")
 
@@ -33,7 +33,7 @@ class RetryLoop:
                 step()
             except Exception as error:  # a worker that ends would leave all that comes after it waiting
                 self.say(error)
-                self._stopping.wait(min(LONGEST, 2.0**failed))
+                self._stopping.wait(min(MAX_RETRY_DELAY_SECONDS, 2.0**failed))
                 failed = min(failed + 1, 10)
             else:
                 failed = 0

@@ -15,8 +15,8 @@ from typing import Any
 from sandbox.results.outcome import BUDGETS, RUN
 
 WIDTH = 110
-LONGEST = 600
-"""Characters of an argument list, a result or an output that are shown."""
+MAX_SHOWN_CHARACTERS = 600
+"""Of an argument list, a result, an output, an error or a value."""
 ENDS = {"agent-exited": "without an answer", "steps-exceeded": "after a call too many", "time-exceeded": "out of time"}
 SENTENCE = 200
 """Characters of what was seen that a sentence quotes."""
@@ -157,7 +157,7 @@ def ended(run: Item) -> Iterator[str]:
         return
     yield from labelled("ended", f"{ENDS.get(ended, ended)}{'' if status is None else f', exit status {status}'}")
     printed = run["output"].strip()
-    yield from labelled("printed", printed[-LONGEST:] if printed else "nothing")
+    yield from labelled("printed", printed[-MAX_SHOWN_CHARACTERS:] if printed else "nothing")
 
 
 def labelled(label: str, text: str) -> list[str]:
@@ -176,4 +176,4 @@ def _plain(value: Any) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text):,} characters)"
+    return text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[:MAX_SHOWN_CHARACTERS]} … ({len(text):,} characters)"

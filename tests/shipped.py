@@ -25,6 +25,6 @@ def few_choices() -> Iterator[None]:
     task is drawn as with a thousand.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(free_choices, "MOST", 8)
-        patch.setattr(free_choices, "FEWER", 8)
+        patch.setattr(free_choices, "CHOICES_PER_PARAMETER", 8)
+        patch.setattr(free_choices, "REDUCED_CHOICES", 8)
         yield

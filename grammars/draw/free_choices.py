@@ -27,8 +27,8 @@ from grammars.language.grammar import Draft
 from vault.task.document import fixed_words, texts
 from vault.task.variant import filled, words
 
-MOST, MANY, FEWER = 1024, 6, 768
-"""How many choices each free parameter gets: MOST, and FEWER in a task with more than MANY, for its document's size."""
+CHOICES_PER_PARAMETER, REDUCED_CHOICES, MAX_UNREDUCED_PARAMETERS = 1024, 768, 6
+"""The choices of each free parameter: reduced in a task with more of these, for its document's size."""
 MISSES = 300
 """How many unfit values in a row exhaust a range."""
 
@@ -86,7 +86,7 @@ def _agree(draft: Draft, values: Mapping[str, str], again: Redraw) -> bool:
 
 
 def _pools(frees: Sequence[FreePart], count: int, fit: _Fitting, scope: Scope, dice: Random) -> dict[str, list[str]]:
-    most = MOST if count <= MANY else FEWER
+    most = CHOICES_PER_PARAMETER if count <= MAX_UNREDUCED_PARAMETERS else REDUCED_CHOICES
     return {part.name: _pool(part, most, fit, scope, dice) for part in frees}
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.predicates import namespaces
 
-SHORTEST = 3
+MIN_LEAK_CHARACTERS = 3
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _WHOLE = ("git.fileAtRef", "github.", "json_document.", "memory.", "redis.")
 """Beginnings of the registered names of predicates that describe a whole state, or a whole file in it."""
@@ -37,7 +37,7 @@ def leaks(
     contents = {text.strip() for text in _initial_files(document).values() if isinstance(text, str)}
     places = []
     for text in sorted(wanted):
-        if len(text) < SHORTEST or (len(text.split()) > 1 and text in contents):
+        if len(text) < MIN_LEAK_CHARACTERS or (len(text.split()) > 1 and text in contents):
             continue
         pattern = _pattern(text)
         places += [place for place, piece in pieces if pattern.search(piece)]

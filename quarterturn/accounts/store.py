@@ -25,7 +25,7 @@ from sandbox.pseudonyms import require_pseudonym
 from vault.database import transaction
 
 DAYS = 90
-LONGEST = 366
+MAX_TOKEN_DAYS = 366
 _FINE = timedelta(hours=1)
 
 
@@ -77,8 +77,8 @@ class Accounts:
         """
         require_pseudonym(account, "account")
         chosen = scopes_of(role, scopes)
-        if not 1 <= days <= LONGEST:
-            raise Malformed(f"a token lasts 1 to {LONGEST} days")
+        if not 1 <= days <= MAX_TOKEN_DAYS:
+            raise Malformed(f"a token lasts 1 to {MAX_TOKEN_DAYS} days")
         text, now = mint(), self._now()
         with transaction(self._engine) as session:
             _open(session, account, now)

@@ -28,7 +28,7 @@ from vault.ledger.release.archive import archive_digest, unpack
 from vault.ledger.release.contents import MANIFEST
 
 LONGEST_MANIFEST = 1 << 20  # bytes
-_PATIENCE = 1.0  # seconds to wait for another who downloads into the folder
+_LOCK_TIMEOUT_SECONDS = 1.0  # for another who downloads into the folder
 
 OnSize = Callable[[int], None]
 
@@ -61,7 +61,7 @@ def download_folder(folder: Path) -> Iterator[None]:
         make_folder(folder)
     except (FileExistsError, NotADirectoryError):
         raise Malformed(f"{folder} is, or lies in, a file; name a folder with --to") from None
-    with locked(folder, _PATIENCE, "downloading releases", folder=True):
+    with locked(folder, _LOCK_TIMEOUT_SECONDS, "downloading releases", folder=True):
         try:
             yield
         except OSError as error:

@@ -15,10 +15,10 @@ from typing import ClassVar
 from quarterturn.errors import Malformed
 
 PATTERN = "^[A-Za-z][A-Za-z0-9]*([ ._-][A-Za-z0-9]+)*$"
-SHORTEST, LONGEST = 2, 40
+MIN_NAME_CHARACTERS, MAX_NAME_CHARACTERS = 2, 40
 FORM = (
-    f"{SHORTEST} to {LONGEST} ASCII letters and digits, a letter first, with single spaces, dots, hyphens or "
-    "underscores between them"
+    f"{MIN_NAME_CHARACTERS} to {MAX_NAME_CHARACTERS} ASCII letters and digits, a letter first, with single spaces, "
+    "dots, hyphens or underscores between them"
 )
 WORDS = ("official", "verified", "reference", "baseline", "oracle", "quarterturn", "maintainer")
 """Words that no name contains: they claim a rank, a check or an author that only the operator can give."""
@@ -48,7 +48,7 @@ def require(name: str) -> None:
         Malformed: it has another form.
         ReservedName: it contains a reserved word, or is a reserved name.
     """
-    if not SHORTEST <= len(name) <= LONGEST or not _NAME.fullmatch(name):
+    if not MIN_NAME_CHARACTERS <= len(name) <= MAX_NAME_CHARACTERS or not _NAME.fullmatch(name):
         raise Malformed(f"a display name has {FORM}")
     key = key_of(name)
     if any(key_of(word) in key for word in WORDS) or key in map(key_of, NAMES):

@@ -22,8 +22,8 @@ from quarterturn.display_names.tables import DisplayNameRow
 from quarterturn.errors import NameTaken, NotFound, OverQuota
 from vault.database import transaction
 
-MOST = 20
-"""Names that an account may choose in all, former ones included."""
+MAX_NAMES = 20
+"""Of an account, its former names included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +152,12 @@ def _shown(session: Session, account: str, agent: str) -> DisplayNameRow | None:
 
 def _require_room(session: Session, account: str) -> None:
     query = select(func.count()).select_from(DisplayNameRow).where(DisplayNameRow.account == account)
-    if session.exec(query).one() >= MOST:
+    if session.exec(query).one() >= MAX_NAMES:
         raise OverQuota(
-            f"all {MOST} display names of the account are used; choose one of its former names",
-            detail=f"Your account has chosen {MOST} display names, as many as it may. Choose one that it had before.",
-            limit={"name": "display_names", "value": MOST, "unit": "names"},
+            f"all {MAX_NAMES} display names of the account are used; choose one of its former names",
+            detail=f"Your account has chosen {MAX_NAMES} display names, as many as it may. "
+            "Choose one that it had before.",
+            limit={"name": "display_names", "value": MAX_NAMES, "unit": "names"},
         )
 
 

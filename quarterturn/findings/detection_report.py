@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from quarterturn.errors import Malformed, NotFound, Refused
-from quarterturn.findings.finding_list import MIN_SUBMITTERS, described
+from quarterturn.findings.finding_list import described
 from quarterturn.pages import detection_report as page
 from rotation.calendar import Month
+from rotation.detection.detectors.detector_result import MIN_SUBMITTERS
 from rotation.detection.sealed_results import SealedResults
 from rotation.findings.store import TESTED, Finding, Findings
 from sandbox.runs.store import Runs, RunState

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rotation.calendar import Month
+from rotation.detection.detectors.detector_result import MIN_SUBMITTERS
 from rotation.findings.store import Finding, Findings, ScanRecord
-
-MIN_SUBMITTERS = 5  # submitters present below which there is no verdict about leaks
 
 
 @dataclass(frozen=True, slots=True)

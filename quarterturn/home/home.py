@@ -39,7 +39,7 @@ from vault.store.tasks import in_use
 
 _QUIET = NullProgress()
 _PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
-_PATIENCE = 10.0  # seconds to wait for another who makes the same home
+_LOCK_TIMEOUT_SECONDS = 10.0  # for another who makes the same home
 
 
 def create(
@@ -126,7 +126,7 @@ def _make_folders(places: HomePaths) -> None:
 def _show(path: Path, text: str) -> None:
     """Write a public file; as `create` begins anew until the home has its settings, it is on the disk by then."""
     try:
-        with locked(path.parent, _PATIENCE, f"writing {path.name}", folder=True):
+        with locked(path.parent, _LOCK_TIMEOUT_SECONDS, f"writing {path.name}", folder=True):
             write_atomically(path, text.encode(), path.with_name(f".{path.name}.new"))
     except OSError as error:
         raise Unavailable(f"{path} cannot be written: {reason_and_step(error)}") from None

@@ -13,7 +13,7 @@ from quarterturn.month.automatic_turn import MonthlyClock
 from quarterturn.submissions.store.queue import Executor
 from sandbox.strict_http import StrictProtocol
 
-PATIENCE = 20  # seconds that an answer in the making gets when the service is stopped
+SHUTDOWN_TIMEOUT_SECONDS = 20  # for answers in the making
 
 
 def serve(app: FastAPI, host: str, port: int, *, ready: Callable[[str], None]) -> None:
@@ -36,7 +36,7 @@ def make_server(app: FastAPI, host: str, port: int, *, ready: Callable[[str], No
         date_header=True,
         proxy_headers=True,
         forwarded_allow_ips="127.0.0.1,::1",
-        timeout_graceful_shutdown=PATIENCE,
+        timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_SECONDS,
         h11_max_incomplete_event_size=65536,
         ws="none",
         lifespan="off",

@@ -29,8 +29,8 @@ from sandbox.remote_client import NoAnswer, RemoteClient
 from vault.errors import VaultError
 from vault.keys import private_files
 
-PATIENCE = 10.0  # seconds for each answer of the other side
-PREFIX, LEAST = "whsec_", 24  # a secret's form, and how many bytes it has
+TIMEOUT_SECONDS = 10.0  # for each answer of the other side
+PREFIX, MIN_SECRET_BYTES = "whsec_", 24  # of a secret
 
 log = logging.getLogger("quarterturn.notices")
 
@@ -81,8 +81,8 @@ class Webhook:
     def _post(self, body: bytes, headers: Mapping[str, str]) -> int:
         try:
             with (
-                RemoteClient(PATIENCE) as client,
-                client.exchange("POST", self.url, 3 * PATIENCE, content=body, headers=headers) as response,
+                RemoteClient(TIMEOUT_SECONDS) as client,
+                client.exchange("POST", self.url, 3 * TIMEOUT_SECONDS, content=body, headers=headers) as response,
             ):
                 return response.status_code
         except NoAnswer as error:
@@ -106,8 +106,8 @@ def secret(path: Path) -> bytes:
         key = base64.b64decode(text, validate=True)
     except binascii.Error:
         key = b""
-    if len(key) < LEAST:
-        raise Undelivered(f"its secret is not {PREFIX} and the base64 of {LEAST} bytes or more")
+    if len(key) < MIN_SECRET_BYTES:
+        raise Undelivered(f"its secret is not {PREFIX} and the base64 of {MIN_SECRET_BYTES} bytes or more")
     return key
 
 
@@ -124,7 +124,7 @@ class MailChannel:
         settings = self.notify
         password = _private(self.home / settings.smtp_password_file) if settings.smtp_password_file else ""
         try:
-            with smtplib.SMTP(settings.smtp_host, settings.smtp_port, timeout=PATIENCE) as server:
+            with smtplib.SMTP(settings.smtp_host, settings.smtp_port, timeout=TIMEOUT_SECONDS) as server:
                 server.ehlo()
                 if password or not is_loopback(settings.smtp_host) or server.has_extn("starttls"):
                     server.starttls(context=ssl.create_default_context())

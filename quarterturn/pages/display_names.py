@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from quarterturn.display_names.rules import FORM, LONGEST, WORDS
-from quarterturn.display_names.store import MOST, NamedAgent
+from quarterturn.display_names.rules import FORM, MAX_NAME_CHARACTERS, WORDS
+from quarterturn.display_names.store import MAX_NAMES, NamedAgent
 
 PROBLEMS: Mapping[str, str] = {
     "malformed": f"A name has {FORM}.",
     "invalid": f"This name is reserved: choose one without the words {', '.join(WORDS)}.",
     "conflict": "This name is taken, or looks like one that is: choose another one.",
-    "quota": f"Your account has chosen {MOST} names, as many as it may: choose one that it had before.",
+    "quota": f"Your account has chosen {MAX_NAMES} names, as many as it may: choose one that it had before.",
 }
 """Each mistake, and what is said of it."""
 REMOVED = "The operator removed the name {name}. Choose another one, or ask the operator why."
@@ -29,7 +29,7 @@ class NameForm:
     name: str = ""
     problem: str = ""
     note: str = ""
-    longest: int = LONGEST
+    longest: int = MAX_NAME_CHARACTERS
 
 
 def forms(account: str, agents: Sequence[NamedAgent], sent: NameForm | None = None) -> list[NameForm]:

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from quarterturn.pages.drawing import figures
 from quarterturn.pages.drawing.formatting import NONE, legible
 from quarterturn.pages.drawing.grid import Column, Grid
-from quarterturn.pages.leaderboard_choice import LONGEST, ORDERS, Choice, ranked_part
+from quarterturn.pages.leaderboard_choice import MAX_AGENT_CHARACTERS, ORDERS, Choice, ranked_part
 from quarterturn.pages.templates import render
 
 HERE = "/"
@@ -128,7 +128,7 @@ def page(
         months=months[::-1],
         counts=_counts(leaderboard, rotations),
         choice=choice,
-        longest=LONGEST,
+        longest=MAX_AGENT_CHARACTERS,
         choices=[(name, TRACKS.get(name, (name, ""))[0]) for name in by_track],
         orders=[(name, order.title.removesuffix(", %")) for name, order in ORDERS.items()],
         heads=_heads(base, choice),

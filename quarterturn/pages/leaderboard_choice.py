@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from quarterturn.pages.drawing.formatting import legible
 
-LONGEST = 80  # characters of the text
+MAX_AGENT_CHARACTERS = 80  # of the text that agents are searched by
 
 Item = Mapping[str, Any]
 
@@ -85,7 +85,7 @@ class Choice:
     def of(cls, query: Mapping[str, str], tracks: Sequence[str]) -> Choice:
         """Read a choice from the query of an address."""
         track, order = query.get("track", ""), query.get("sort", FIRST)
-        text = query.get("agent", "").strip()[:LONGEST]
+        text = query.get("agent", "").strip()[:MAX_AGENT_CHARACTERS]
         return cls(track if track in tracks else "", text, order if order in ORDERS else FIRST)
 
     @property

@@ -11,8 +11,8 @@ from quarterturn.pages.leaderboard import agent_address
 from quarterturn.pages.templates import render
 from verifiers.language import predicate
 
-LONGEST = 6000
-"""Characters of a starting state that are shown; the JSON has all of it."""
+MAX_STATE_CHARACTERS = 6000
+"""Of a starting state, of which the JSON has all."""
 
 Item = Mapping[str, Any]
 
@@ -40,8 +40,8 @@ def page(found: Item, released: str | None, passes: Item | None = None, lines: S
             ("Calls allowed", str(task["max_steps"])),
         ],
         success=predicate.in_words(predicate.parse(task["success_predicate"])),
-        state=state[:LONGEST],
-        cut=len(state) > LONGEST,
+        state=state[:MAX_STATE_CHARACTERS],
+        cut=len(state) > MAX_STATE_CHARACTERS,
         free=[(f"{{{{{name}}}}}", choice["from"]) for name, choice in task.get("free", {}).items()],
         passes=passes,
         passed_by=_passed_by(passes, lines),

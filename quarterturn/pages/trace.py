@@ -21,8 +21,8 @@ from quarterturn.pages.drawing.charts import Row, scale, whisker
 from quarterturn.pages.drawing.formatting import NONE, decimal, percent
 from quarterturn.pages.templates import HERE, render
 
-LONGEST = 20_000
-"""Characters of a result or of arguments that are shown; the run's file has all of them."""
+MAX_SHOWN_CHARACTERS = 20_000
+"""Of a result or of arguments, of which the run's file has all."""
 SIGNS = {"same": "✓", "extra": "+", "missing": "○", "failed": "✗", "scheduled": "↯", "unlisted": "⊘"}
 MARKS = {
     "same": "as in the reference solution",
@@ -149,8 +149,8 @@ def _evidence(node: Item) -> dict[str, Any]:
     written = json.dumps(node["looked_at"], ensure_ascii=False, sort_keys=True) if node.get("looked_at") else ""
     return {
         "sign": VERDICTS[node["verdict"]],
-        "words": f"{node['op']} {written}".strip()[:LONGEST],
-        "found": node.get("found", "")[:LONGEST],
+        "words": f"{node['op']} {written}".strip()[:MAX_SHOWN_CHARACTERS],
+        "found": node.get("found", "")[:MAX_SHOWN_CHARACTERS],
         "children": [_evidence(child) for child in node.get("children", ())],
     }
 
@@ -207,5 +207,5 @@ def _brief(arguments: Item) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    cut = text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"
+    cut = text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[:MAX_SHOWN_CHARACTERS]}… ({len(text):,} characters)"
     return cut.splitlines() or [""]

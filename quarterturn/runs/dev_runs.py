@@ -37,8 +37,8 @@ if TYPE_CHECKING:  # loads SQLAlchemy, which a dev run needs for nothing
     from quarterturn.submissions.store.requests import SubmissionRecord
     from quarterturn.submissions.store.traces import TraceStore
 
-LONGEST = 300
-"""Characters of a program's last line that a sentence quotes."""
+MAX_QUOTED_CHARACTERS = 300
+"""Of a program's last line, in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ def never_asked_reason(runs: Sequence[TaskRun], *, hosted: bool = False) -> str 
     ended = {"agent-not-started": "it could not be started", **BUDGETS}.get(run.code)
     how = ended or (f"it ended with status {run.exit_code}" if run.exit_code is not None else "it ended")
     last = next((line.strip() for line in reversed(printed) if line.strip()), None)
-    words = f"; the last line that it printed: {last[:LONGEST]}" if last else "; it printed nothing"
+    words = f"; the last line that it printed: {last[:MAX_QUOTED_CHARACTERS]}" if last else "; it printed nothing"
     return f"the agent never asked for its first task: {how}{words}"
 
 

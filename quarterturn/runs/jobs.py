@@ -6,7 +6,8 @@
 4. a job that was lost to another worker, or given back because this one stops, is left as it is
 5. while the database is unavailable nothing can be written, so nothing is decided: why the run stopped is written once
    the database answers, and the job is given back, or reaped, and resumed; tasks in play are then served again
-6. a job that this machine cannot run now (no engine, a port is taken) is set aside and retried, `PATIENCE` times
+6. a job that this machine cannot run now (no engine, a port is taken) is set aside and tried again,
+   up to `MAX_MACHINE_ATTEMPTS` in all
 7. an opened run is resumed after any other failure too, `TRIES` times in all, attempts of workers that fell silent
    included: tasks that it has not served yet count as failed when the month turns
 8. a run that an earlier attempt or the turn has closed is not played again: only the record of its end was lost
@@ -42,7 +43,7 @@ from quarterturn.submissions.traces import TraceRelease
 from sandbox.runs.store import RunRecord, Runs, RunState
 from vault.errors import Unavailable
 
-PATIENCE = 30  # attempts, two hours of them, until the submission fails with the code `machine`
+MAX_MACHINE_ATTEMPTS = 30  # two hours of them, until the submission fails with the code `machine`
 
 POLL, REAP = 1.0, 15.0  # seconds between looks, and between reaps
 Work = Callable[[Claim, threading.Event], None]
@@ -126,7 +127,7 @@ class JobWorker:
     def _goes_on(self, submission: SubmissionRecord, claim: Claim, code: str | None) -> bool:
         """Say whether a submission that failed with a code is tried again."""
         if code == "machine":
-            return claim.attempt < PATIENCE
+            return claim.attempt < MAX_MACHINE_ATTEMPTS
         record = self._run(submission.id)
         return record is not None and record.state is RunState.RUNNING and submission.failed_attempts + 1 < TRIES
 

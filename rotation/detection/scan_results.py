@@ -20,6 +20,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rotation.calendar import Month
+from rotation.detection.detectors.detector_result import MIN_SUBMITTERS
 from rotation.detection.sealed_results import SealedResults
 from rotation.detection.statistics.lookback import LOOKBACK
 from rotation.exposure.store import ExposureLimits, Exposures, Proposal, proposals
@@ -125,9 +126,9 @@ def tested(result: CorrectedResult, month: Month, leak: float | None) -> NewFind
 
 def _smallest(table: ResultTable, rotation: int) -> float | None:
     """Return the smallest leak that could be detected in a rotation with too few submitters for a verdict."""
-    from rotation.detection.detectors.leaked_tasks import FEWEST, smallest  # noqa: PLC0415 - likewise
+    from rotation.detection.detectors.leaked_tasks import smallest  # noqa: PLC0415 - likewise
 
-    if len(set(table.submitter[table.rotation == rotation])) >= FEWEST:
+    if len(set(table.submitter[table.rotation == rotation])) >= MIN_SUBMITTERS:
         return None
     shares = (share for share in smallest(table, rotation).values() if share is not None)
     return min((round(share, DIGITS) for share in shares), default=None)

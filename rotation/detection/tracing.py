@@ -44,7 +44,7 @@ CERTAIN = 0.95
 """The probability from which a recipient is named."""
 LIKELY = 0.5
 
-_LONGEST = 12  # words of a choice that are looked for
+_MAX_CHOICE_WORDS = 12
 _ALIKE = 0.15  # share of a goal's pairs of words from which on one value is enough to take the task for the source
 
 Verdict = Literal["nothing", "unvaried", "one", "two", "unclear"]
@@ -134,7 +134,7 @@ class _Position:
 def trace(text: str, served: Iterable[ServedTask]) -> Trace:
     """Trace a text to the tasks and recipients that it came from."""
     spoken = searched_words(text)
-    held = {tuple(spoken[at : at + n]) for n in range(1, _LONGEST + 1) for at in range(len(spoken) - n + 1)}
+    held = {tuple(spoken[at : at + n]) for n in range(1, _MAX_CHOICE_WORDS + 1) for at in range(len(spoken) - n + 1)}
     sources, positions = _sources(held, served)
     if not positions:
         return Trace("nothing")

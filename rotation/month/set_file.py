@@ -43,8 +43,8 @@ MOST_COHORTS = 12
 MOST_PERIOD = 12
 """How many months may pass between two retirements, at most."""
 
-MOST = 10_000
-"""The largest number that any key of a set file takes."""
+MAX_NUMBER = 10_000
+"""Of any key of a set file."""
 
 KEYS: Mapping[str, Mapping[str, str]] = {
     "": {
@@ -269,7 +269,7 @@ class _Table:
     def has(self, key: str) -> bool:
         return key in self._values
 
-    def number(self, key: str, *, least: int = 0, most: int = MOST, default: int | None = None) -> int:
+    def number(self, key: str, *, least: int = 0, most: int = MAX_NUMBER, default: int | None = None) -> int:
         value = self._value(key, default)
         if type(value) is not int or not least <= value <= most:
             raise Malformed(f"{self._prefix}{key}: write a whole number from {least} to {most}, not {value!r}")

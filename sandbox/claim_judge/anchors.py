@@ -27,8 +27,8 @@ from verifiers.answer.claims import CLAIMS_SCHEMA, Claim, ClaimOutcome, Coverage
 SHIPPED: Traversable = files("sandbox.claim_judge").joinpath("data/anchors.json")
 """Anchors that come with the package."""
 
-FEWEST = 8
-"""Anchors at the least: with three of them only two correlations would pass."""
+MIN_ANCHORS = 8
+"""With three of them only two correlations would pass."""
 MAX_FILE = 4 << 20
 
 _DIGEST = {"type": "string", "pattern": r"^[0-9a-f]{64}$(?!\n)"}
@@ -58,7 +58,7 @@ _VALIDATOR = Draft202012Validator(
         "type": "object",
         "required": ["anchors"],
         "additionalProperties": False,
-        "properties": {"anchors": {"type": "array", "items": _ANCHOR, "minItems": FEWEST}},
+        "properties": {"anchors": {"type": "array", "items": _ANCHOR, "minItems": MIN_ANCHORS}},
     }
 )
 
@@ -102,7 +102,7 @@ def parse(data: bytes, what: str) -> list[Anchor]:
     """Read anchors; `what` is where they come from.
 
     Raises:
-        Malformed: they have another form, or are fewer than FEWEST; the message says where.
+        Malformed: they have another form, or are fewer than MIN_ANCHORS; the message says where.
         Refused: a digest is not that of what stands beside it, or all have the same coverage.
     """
     try:

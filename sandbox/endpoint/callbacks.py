@@ -22,7 +22,7 @@ from sandbox.endpoint.callback_listener import READY
 from sandbox.errors import Lost, Malformed, Unavailable
 from sandbox.isolation.forkserver import start_clean
 
-PATIENCE = 20
+LISTENER_TIMEOUT_SECONDS = 20
 
 
 class Callbacks:
@@ -52,7 +52,7 @@ class Callbacks:
             number = listener.fileno()
             program = ("-m", "sandbox.endpoint.callback_listener", str(number))
             self._process, self._control = start_clean(*program, pass_fds=[number])
-        patience = struct.pack("@ll", PATIENCE, 0)  # a process that reads no more shall not hold us up
+        patience = struct.pack("@ll", LISTENER_TIMEOUT_SECONDS, 0)  # a process that reads no more shall not hold us up
         self._control.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, patience)
         self._thread = threading.Thread(target=self._listen, name="callbacks", daemon=True)
         self._thread.start()
@@ -104,7 +104,7 @@ class Callbacks:
     def _end(self) -> None:
         with suppress(OSError):
             self._control.shutdown(socket.SHUT_RDWR)
-        self._thread.join(PATIENCE)
+        self._thread.join(LISTENER_TIMEOUT_SECONDS)
         self._control.close()
         self._process.kill()
         self._process.wait()
@@ -125,7 +125,7 @@ class Callbacks:
 
     def _wait_for(self, word: bytes) -> None:
         try:
-            heard = self._heard.get(timeout=PATIENCE)
+            heard = self._heard.get(timeout=LISTENER_TIMEOUT_SECONDS)
         except queue.Empty:
             heard = b""
         if heard != word:

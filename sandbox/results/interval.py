@@ -21,7 +21,7 @@ from statistics import NormalDist
 
 LEVEL = 0.95
 Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
-ENOUGH = 2  # clusters: from one alone no variance can be told
+MIN_CLUSTERS = 2  # from one alone no variance can be told
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def mean(clusters: Sequence[Sequence[float]]) -> Figure:
     if n == 0:
         return NOTHING
     value = math.fsum(map(math.fsum, clusters)) / n
-    if k < ENOUGH:
+    if k < MIN_CLUSTERS:
         return Figure(value, n, 0.0, 1.0)
     spread = math.fsum((math.fsum(cluster) - len(cluster) * value) ** 2 for cluster in clusters)
     half = student(k - 1) * math.sqrt(k / (k - 1) * spread) / n
@@ -103,7 +103,7 @@ def quantile(clusters: Sequence[Sequence[float]], q: float) -> Figure:
     below, above = values[math.floor(place)], values[math.ceil(place)]
     value = below + (above - below) * (place % 1)
     k = len(means)
-    if k < ENOUGH:
+    if k < MIN_CLUSTERS:
         return Figure(value, len(values), 0.0, 1.0)
     half = Z * math.sqrt(k * q * (1 - q))
     low, high = math.floor(k * q - half), math.ceil(k * q + half)
@@ -155,7 +155,7 @@ def _effective_size(pairs: Sequence[tuple[int, int]], n: int) -> float:
     taken for 1, because chance makes small samples look more alike than they are.
     """
     k = len(pairs)
-    if k < ENOUGH:
+    if k < MIN_CLUSTERS:
         return 1.0
     padded = [*pairs, (n / k, n / k), (0, n / k)]
     size = n + 2 * n / k

@@ -18,7 +18,7 @@ from grammars.admission.duplicates import Neighbours, Sketch, wording
 from grammars.admission.existing_tasks import TaskIndex
 from grammars.admission.gates import admit, needed_tools
 from grammars.admission.traceability import PARAMETERS, enough, lacks
-from grammars.draw.free_choices import FEWER, MANY, MOST
+from grammars.draw.free_choices import CHOICES_PER_PARAMETER, MAX_UNREDUCED_PARAMETERS, REDUCED_CHOICES
 from grammars.draw.sample import draw, pick, sample, skeletons
 from grammars.draw.variants import base, free_of
 from grammars.language.derivation import derive, of_template
@@ -123,7 +123,7 @@ def rich_names(server, skeleton):
 def size_with_all_choices(draft):
     """Estimate the size of a draft's document with all choices, from those that it has."""
     free = free_of(draft)
-    most = MOST if len(free) <= MANY else FEWER
+    most = CHOICES_PER_PARAMETER if len(free) <= MAX_UNREDUCED_PARAMETERS else REDUCED_CHOICES
     sizes = {name: len(json.dumps(listed)) / len(listed) for name, listed in free.items()}
     return len(json.dumps(draft.task)) + sum(size * (most - len(free[name])) for name, size in sizes.items())
 

@@ -240,7 +240,12 @@ def make(
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Raise the limit of every wait in this process to five minutes, for slow machines."""
-    for name in ("accounts.oidc.WAIT", "notices.channels.PATIENCE", "home.home._PATIENCE", "public_view._PATIENCE"):
+    for name in (
+        "accounts.oidc.WAIT",
+        "notices.channels.TIMEOUT_SECONDS",
+        "home.home._LOCK_TIMEOUT_SECONDS",
+        "public_view._LOCK_TIMEOUT_SECONDS",
+    ):
         monkeypatch.setattr(f"quarterturn.{name}", 300.0)
     for name in ("WAIT", "IDLE"):
         monkeypatch.setattr(f"vault.database.{name}", 300.0)

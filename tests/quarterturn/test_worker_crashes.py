@@ -51,7 +51,7 @@ class Crowd:
         """Work until the process is killed; every job takes a while."""
         queue.LEASE, queue.TRIES = timedelta(seconds=2), 100
         postgres_executor.REAP = jobs.REAP = 0.5
-        postgres_executor.POLL, db.IDLE, retry_loop.LONGEST = 0.5, 15, 0.5
+        postgres_executor.POLL, db.IDLE, retry_loop.MAX_RETRY_DELAY_SECONDS = 0.5, 15, 0.5
         logging.basicConfig(filename=f"{ledger}.log", level=logging.INFO, format="%(name)s %(message)s", force=True)
 
         def noted(file: str, line: object) -> None:

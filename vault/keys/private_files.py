@@ -27,8 +27,8 @@ from vault.files import sync
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 MAX_SIZE = 64 * 1024
-PATIENCE = 60.0
-"""Seconds to wait for whoever changes what is in a folder; they may have to ask a token, or a command, for a key."""
+LOCK_TIMEOUT_SECONDS = 60.0
+"""A minute, since whoever holds a folder's lock may have to ask a token, or a command, for a key."""
 
 _DIGITS = 16
 _SCRATCH = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}", re.DOTALL)
@@ -71,7 +71,7 @@ def replace(path: Path, data: bytes, what: str) -> None:
 
 
 @contextmanager
-def exclusive_lock(folder: Path, what: str, patience: float = PATIENCE) -> Iterator[None]:
+def exclusive_lock(folder: Path, what: str, patience: float = LOCK_TIMEOUT_SECONDS) -> Iterator[None]:
     """Hold the exclusive lock of a folder, and remove temporary files that dead writers left in it.
 
     Raises:

@@ -10,7 +10,7 @@ from verifiers.budget import ReadingBudget
 Shape: TypeAlias = Callable[[Any, ReadingBudget], Any]
 """Gives the part of a value that belongs to the shape, or raises LookupError, TypeError or ValueError."""
 
-LARGEST = 2**63
+INT64_LIMIT = 2**63
 
 
 def record(optional: Mapping[str, Shape] | None = None, **fields: Shape) -> Shape:
@@ -69,7 +69,7 @@ def one_of(*values: str) -> Shape:
 def _of_type(kind: type) -> Shape:
     def checked(value: Any, budget: ReadingBudget) -> Any:
         budget.step()
-        if type(value) is not kind or (isinstance(value, int) and not -LARGEST <= value < LARGEST):
+        if type(value) is not kind or (isinstance(value, int) and not -INT64_LIMIT <= value < INT64_LIMIT):
             raise TypeError
         return value
 

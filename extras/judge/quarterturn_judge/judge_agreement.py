@@ -12,8 +12,8 @@ from fractions import Fraction
 from itertools import accumulate
 from math import isfinite, sqrt
 
-FEWEST = 2
-"""Scores without which there is no order."""
+MIN_SCORES = 2
+"""Below, scores have no order."""
 
 
 def spearman(judge: Sequence[Fraction | float], gold: Sequence[Fraction | float]) -> float:
@@ -25,8 +25,8 @@ def spearman(judge: Sequence[Fraction | float], gold: Sequence[Fraction | float]
     """
     if len(judge) != len(gold):
         raise ValueError(f"{len(judge)} scores of the judge and {len(gold)} gold scores; each thing needs both")
-    if len(judge) < FEWEST:
-        raise ValueError(f"a rank correlation needs at least {FEWEST} scores; there are {len(judge)}")
+    if len(judge) < MIN_SCORES:
+        raise ValueError(f"a rank correlation needs at least {MIN_SCORES} scores; there are {len(judge)}")
     ranks = [_doubled_ranks(scores, who) for scores, who in ((judge, "the judge"), (gold, "the gold"))]
     return _covariance(*ranks) / sqrt(_covariance(ranks[0], ranks[0]) * _covariance(ranks[1], ranks[1]))
 
@@ -36,7 +36,7 @@ def _doubled_ranks(scores: Sequence[Fraction | float], who: str) -> list[int]:
     if not all(isfinite(score) for score in scores):
         raise ValueError(f"a score of {who} is no finite number")
     counts = Counter(scores)
-    if len(counts) < FEWEST:
+    if len(counts) < MIN_SCORES:
         raise ValueError(f"every score of {who} is the same, so the scores have no order")
     values = sorted(counts)
     ends = accumulate(counts[value] for value in values)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from quarterturn_judge.cases import CheckAnswer, CheckCase, InjectedAnswer
-from quarterturn_judge.judge_agreement import FEWEST, spearman
+from quarterturn_judge.judge_agreement import MIN_SCORES, spearman
 from quarterturn_judge.variance import spread
 from sandbox.claim_judge import prompt
 from sandbox.claim_judge.anchors import Anchor
@@ -258,7 +258,7 @@ def _injection(answers: Sequence[InjectedAnswer], given: Sequence[Outcomes]) -> 
 def _rho(anchors: Sequence[Anchor], given: Sequence[Outcomes]) -> float | None:
     """Correlate the coverages; an unknown outcome counts 0, as it never counts for an answer."""
     scores = [coverage(outcomes).low for outcomes in given]
-    if len(set(scores)) < FEWEST:
+    if len(set(scores)) < MIN_SCORES:
         return None
     return spearman(scores, [anchor.coverage.low for anchor in anchors])
 

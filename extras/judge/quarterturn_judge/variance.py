@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from statistics import fmean, pstdev
 
-FEWEST = 2
-"""Passes without which there is no spread to see."""
+MIN_PASSES = 2
+"""Below, there is no spread."""
 
 
 def spread(things: Iterable[Sequence[Fraction]]) -> float | None:
@@ -21,5 +21,5 @@ def spread(things: Iterable[Sequence[Fraction]]) -> float | None:
     Args:
         things: of each thing its scores from 0 to 1, one of each pass that gave one.
     """
-    deviations = [pstdev(scores) for scores in things if len(scores) >= FEWEST]
+    deviations = [pstdev(scores) for scores in things if len(scores) >= MIN_PASSES]
     return fmean(deviations) if deviations else None

@@ -11,7 +11,7 @@ from quarterturn_judge.cases import injected, of_task, shipped
 from quarterturn_judge.loopback_model import Dials, LoopbackModel, judged, ruled
 from quarterturn_judge.measure import FEWEST_INJECTED, FEWEST_TRANSCRIPTS, CheckPlan, measure
 from sandbox.claim_judge import anchors as anchored
-from sandbox.claim_judge.anchors import FEWEST, SHIPPED, digest, frozen, parse
+from sandbox.claim_judge.anchors import MIN_ANCHORS, SHIPPED, digest, frozen, parse
 from sandbox.claim_judge.claim_judge import ClaimJudge
 from sandbox.errors import Malformed, Refused
 from tests.sandbox.claim_judge.conftest import spec_of
@@ -34,7 +34,7 @@ def test_the_corpora_are_large_enough_and_their_known_outcomes_are_those_of_the_
     assert len(made.injected) >= FEWEST_INJECTED
     assert len({item.text for item in made.injected}) == len(made.injected)
     assert len({item.kind for item in made.injected}) >= 8
-    assert len(made.anchors) >= FEWEST
+    assert len(made.anchors) >= MIN_ANCHORS
     for case, answer in made.answers:
         assert tuple(ruled(claim.text, answer.text) for claim in case.claims) == answer.gold, (case.id, answer.text)
     for anchor in made.anchors:
@@ -147,7 +147,7 @@ def test_an_anchor_that_was_changed_is_refused_until_it_is_frozen_anew(part, cha
 
 def test_anchors_that_hold_nothing_are_refused():
     document = shipped_document()
-    few = {"anchors": document["anchors"][: FEWEST - 1]}
+    few = {"anchors": document["anchors"][: MIN_ANCHORS - 1]}
     with pytest.raises(Malformed, match=r"at \$\.anchors: breaks the rule minItems"):
         parse(json.dumps(few).encode(), "anchors.json")
     for anchor in document["anchors"]:

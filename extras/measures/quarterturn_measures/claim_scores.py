@@ -21,8 +21,7 @@ from quarterturn.public_records.records import PublicRecords
 
 CLAIMS = ("submission", "task", "claim", "score")
 SKELETON = "skeleton"
-LARGEST = 1 << 26
-"""Bytes of a file."""
+MAX_FILE_BYTES = 1 << 26
 
 _SCORE = re.compile(r"[01](?:\.[0-9]{1,6})?")
 
@@ -102,8 +101,8 @@ def csv_rows(file: Path, names: Sequence[str]) -> Iterator[tuple[int, dict[str, 
         Malformed: it is none, or a line has not a field for each name.
     """
     require_file(file)
-    if file.stat().st_size > LARGEST:
-        raise Malformed(f"{file} is larger than {LARGEST >> 20} MiB")
+    if file.stat().st_size > MAX_FILE_BYTES:
+        raise Malformed(f"{file} is larger than {MAX_FILE_BYTES >> 20} MiB")
     try:
         reader = csv.DictReader(io.StringIO(file.read_bytes().decode("utf-8-sig"), newline=""), strict=True)
         if missing := [name for name in names if name not in (reader.fieldnames or ())]:

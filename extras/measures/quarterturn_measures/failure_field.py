@@ -3,7 +3,7 @@
 Only runs on the whole dev set count whose owners have published the trace, so that anybody can compute the median from
 `GET /runs/ID`: nothing of a private run, of an unpublished trace, or of a task that is not public goes into it. A party
 counts once, with its newest such run that has a failure with a class, and the caller's own party does not count. Of
-fewer than `FEWEST` parties there is no median.
+fewer than `MIN_PARTIES` parties there is no median.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from quarterturn_measures.measures.failure_class import TITLES
 if TYPE_CHECKING:  # loads SQLAlchemy, which `measure` needs for nothing
     from quarterturn.submissions.store.traces import TraceStore
 
-FEWEST = 3
-"""Parties whose median is a field's."""
+MIN_PARTIES = 3
+"""Below, their median is not a field's."""
 
 Profile = Mapping[str, float]
 """Share of each failure class among the failures of a run that have one."""
@@ -59,10 +59,10 @@ class FailureField:
         self._known: dict[tuple[str, datetime], Profile | None] = {}
 
     def beside(self, account: str) -> FieldMedian | None:
-        """Return the median of the others' published runs; None where fewer than `FEWEST` parties have one."""
+        """Return the median of the others' published runs; None where fewer than `MIN_PARTIES` parties have one."""
         parties = self._parties()
         profiles = dict(self._profiles(parties, parties.get(account)))
-        return field_median(list(profiles.values())) if len(profiles) >= FEWEST else None
+        return field_median(list(profiles.values())) if len(profiles) >= MIN_PARTIES else None
 
     def _profiles(self, parties: Mapping[str, str], own: str | None) -> Iterator[tuple[str, Profile]]:
         """Yield each other party's newest published profile."""

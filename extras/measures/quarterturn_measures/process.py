@@ -28,8 +28,7 @@ USER = 65527
 MEMORY = 1024**3
 DESCRIPTORS = 8
 CPU_SECONDS = 60
-PATIENCE = 300.0
-"""Seconds until a child is given up."""
+CHILD_TIMEOUT_SECONDS = 300.0
 CHUNK = 1 << 20
 
 log = logging.getLogger("quarterturn_measures")
@@ -48,7 +47,7 @@ def measured(run: DevRun, drafts: Sequence[Draft]) -> dict[str, Any] | None:
     try:
         written = "".join(f"{line}\n" for line in lines).encode()
         done = subprocess.run(
-            command, input=written, capture_output=True, check=True, env={}, cwd="/", timeout=PATIENCE
+            command, input=written, capture_output=True, check=True, env={}, cwd="/", timeout=CHILD_TIMEOUT_SECONDS
         )
         answer: dict[str, Any] = json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:

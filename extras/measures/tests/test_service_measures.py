@@ -126,7 +126,7 @@ def test_a_submission_without_measures_has_no_trace_page(site):
 
 def test_a_run_that_cannot_be_measured_is_kept_without_measures(monkeypatch, caplog):
     drafts = shipped_dev_sets.drafts(DEMO)[:1]
-    monkeypatch.setattr(process, "PATIENCE", 0.0)
+    monkeypatch.setattr(process, "CHILD_TIMEOUT_SECONDS", 0.0)
     run = play_two(None, [])
     assert process.measured(run, drafts) is None
     assert "a run was not measured: TimeoutExpired" in caplog.text

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from quarterturn.cli.terminal.report import counted
-from quarterturn.findings.finding_list import MIN_SUBMITTERS, FindingList
+from quarterturn.findings.finding_list import FindingList
+from rotation.detection.detectors.detector_result import MIN_SUBMITTERS
 from rotation.exposure.store import ExposureSummary
 from rotation.findings.store import OF_TASKS, Finding, Findings, ScanRecord
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from quarterturn.cli.terminal.colour import StatusLine
+from quarterturn.trace_text import MAX_SHOWN_CHARACTERS
 from rotation.generation.yield_stats import YieldStats
 from rotation.month.sets import SetSpec, Stratum
 from rotation.runs.withdrawal import Withdrawn
@@ -15,9 +16,6 @@ from vault.store.tasks import OpenedTask, TaskRecord
 from vault.task import variant
 from vault.task.document import Task
 from verifiers.language import predicate
-
-LONGEST = 600
-"""Characters of an argument list, an error or a value that are shown."""
 
 
 def task(opened: OpenedTask) -> Iterator[str]:
@@ -113,7 +111,7 @@ def _plain(value: Any) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"
+    return text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[:MAX_SHOWN_CHARACTERS]}… ({len(text):,} characters)"
 
 
 def withdrawal_row(task_id: str, entry: Withdrawn | None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ NAME = f"quarterturn.example/{LABEL}"
 POLICY = f"{LABEL}/policy"
 """The policy's file, relative to the home."""
 
-PATIENCE = 60.0  # seconds until it listens
+STARTUP_TIMEOUT_SECONDS = 60.0
 
 
 def start(places: HomePaths) -> None:
@@ -42,7 +42,7 @@ def start(places: HomePaths) -> None:
         up.set()
 
     threading.Thread(target=serve, args=(witness, "127.0.0.1", 0), kwargs={"ready": ready}, daemon=True).start()
-    if not up.wait(PATIENCE):
+    if not up.wait(STARTUP_TIMEOUT_SECONDS):
         raise Unavailable("the demo's witness does not listen on 127.0.0.1: look at this machine's loopback")
     _policy(places).write_text(
         f"witness {LABEL} {cosigner.witness.vkey} {urls[0]}/\nquorum {LABEL}\n", encoding="utf-8"

@@ -27,7 +27,7 @@ from rotation.findings.store import Findings as FindingStore
 from rotation.month.store import MonthStore
 from vault.ledger.write.append import LogWriter
 
-PATIENCE = 60.0  # seconds between two comparisons of the public view with the rows
+VIEW_CHECK_INTERVAL_SECONDS = 60.0  # between two comparisons of the public view with the rows
 
 
 class ServiceHealth:
@@ -60,7 +60,7 @@ class ServiceHealth:
     def is_view_behind(self) -> bool:
         """Whether the public view is not what the rows say, as of the last minute; anybody may ask at any rate."""
         with self._lock:
-            if self._looked_at is None or self._clock() - self._looked_at > PATIENCE:
+            if self._looked_at is None or self._clock() - self._looked_at > VIEW_CHECK_INTERVAL_SECONDS:
                 self._looked_at, self._behind = self._clock(), bool(self._view.behind())
             return self._behind
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 EVERY = 1.0  # seconds between looks
-MOST = 10  # of one account
+MAX_STREAMS_PER_ACCOUNT = 10
 
 
 class Look(NamedTuple):
@@ -73,7 +73,7 @@ class Watchers:
         """
         watcher = _Watcher(name, account, last)
         with self._some:
-            if Counter(other.account for other in self._all)[account] >= MOST:
+            if Counter(other.account for other in self._all)[account] >= MAX_STREAMS_PER_ACCOUNT:
                 raise Crowded
             self._all.add(watcher)
             if self._thread is None:

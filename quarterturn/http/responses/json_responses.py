@@ -17,7 +17,7 @@ JSON = "application/json"
 PUBLIC = "public, max-age=30"
 FOR_EVER = "public, max-age=31536000, immutable"
 PRIVATE = "no-store"
-PAGE, MOST = 50, 200
+DEFAULT_PAGE_ENTRIES, MAX_PAGE_ENTRIES = 50, 200
 
 T = TypeVar("T")
 

@@ -44,7 +44,9 @@ Url = Annotated[
 ]
 Name = Annotated[str, _text(f"^{pseudonyms.PATTERN}$", "1 to 40 of a-z, 0-9 and '-', not beginning with '-'", "ada")]
 DisplayName = Annotated[
-    str, Field(min_length=rules.SHORTEST, max_length=rules.LONGEST), _text(rules.PATTERN, rules.FORM, "Falcon 7B")
+    str,
+    Field(min_length=rules.MIN_NAME_CHARACTERS, max_length=rules.MAX_NAME_CHARACTERS),
+    _text(rules.PATTERN, rules.FORM, "Falcon 7B"),
 ]
 Upstream = Annotated[str, _text(f"^{UPSTREAM}$", "the name of a model that this service offers", "local")]
 

@@ -85,7 +85,7 @@ _STATUS: Mapping[int, str] = {
     416: "range",
 }
 
-LONGEST = 60  # characters of a value that is shown
+MAX_SHOWN_CHARACTERS = 60  # of a value
 _SECRET = re.compile(r"qt_|@(?!sha256:)|://|t-[a-z2-7]{16}")  # a token, an address with a password, a task's id
 
 
@@ -182,4 +182,4 @@ def shown(value: Any) -> Any:
         return value
     if not isinstance(value, str) or _SECRET.search(value):
         return None
-    return value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}…"
+    return value if len(value) <= MAX_SHOWN_CHARACTERS else f"{value[: MAX_SHOWN_CHARACTERS - 1]}…"

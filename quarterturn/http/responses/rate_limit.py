@@ -9,7 +9,7 @@ from collections.abc import Callable
 from quarterturn.http.responses.problems import Limit, Members
 
 WINDOW = 60
-MOST = 100_000
+MAX_COUNTED_KEYS = 100_000
 _OTHERS = "others"  # where so many ask in a minute, the rest share one allowance
 
 
@@ -31,7 +31,7 @@ class Rate:
         window = int(now // WINDOW)
         if window != self._window:
             self._window, self._asked = window, Counter()
-        if who not in self._asked and len(self._asked) >= MOST:
+        if who not in self._asked and len(self._asked) >= MAX_COUNTED_KEYS:
             who = _OTHERS
         self._asked[who] += 1
         return self.limit - self._asked[who], WINDOW - int(now % WINDOW)

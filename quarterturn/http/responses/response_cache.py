@@ -22,7 +22,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MOST, MOST_BYTES = 1000, 64 << 20
+MAX_RESPONSES, MAX_BYTES = 1000, 64 << 20
 YOUNG = 1.0  # seconds
 _ALWAYS = {b"content-length", b"content-type"}
 _PAGE, _VARIES = b"text/html", (b"vary", b"accept-encoding")
@@ -116,7 +116,7 @@ class ResponseCache:
         if start["status"] != 200 or not public or b"etag" not in have or b"set-cookie" in have:  # noqa: PLR2004
             return
         response = _both(scope.get("route"), have, body)
-        if len(self._kept) >= MOST or self._bytes + response.size > MOST_BYTES:
+        if len(self._kept) >= MAX_RESPONSES or self._bytes + response.size > MAX_BYTES:
             self._empty()
         self._kept[key] = response
         self._bytes += response.size

@@ -12,7 +12,7 @@ from typing import Any
 from quarterturn.http.responses.models import EXAMPLES, WORDS
 from quarterturn.http.responses.problems import Invalid, Members, Problem, code_of, shown
 
-MOST = 20  # of the parts that are listed
+MAX_LISTED_ERRORS = 20
 REPEATED = ("body", "query")
 HARMLESS = frozenset(
     ("account", "all", "counts", "days", "file", "from", "id", "image", "index", "limit", "model", "month", "name")
@@ -28,7 +28,7 @@ def not_json(errors: Sequence[Any]) -> Members:
 
 def explained(errors: Sequence[Any]) -> Members:
     """Explain what pydantic found wrong in a request."""
-    wrong = [_invalid(error) for error in errors[:MOST]]
+    wrong = [_invalid(error) for error in errors[:MAX_LISTED_ERRORS]]
     first, field = wrong[0], str(errors[0]["loc"][-1])
     others = f"; {len(errors) - 1} more in `errors`" if len(errors) > 1 else ""
     members: Members = {

@@ -18,7 +18,7 @@ from quarterturn.pages.feeds import Entry, Feed, written
 router = APIRouter(prefix="/feeds", tags=["pages"], include_in_schema=False)
 
 ATOM = "application/atom+xml; charset=utf-8"
-MOST = 50  # entries of a feed
+MAX_FEED_ENTRIES = 50
 
 
 def rotations(view: View) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def releases(request: Request, view: View, rotations: Rotations) -> Response:
         for turn in rotations["turns"]
         if turn["release"] in release_names
     ]
-    return _fed(request, rotations, "releases", "Releases", entries[::-1][:MOST])
+    return _fed(request, rotations, "releases", "Releases", entries[::-1][:MAX_FEED_ENTRIES])
 
 
 @router.get("/checkpoints.atom", name="checkpoint_feed")
@@ -58,7 +58,7 @@ def checkpoints(request: Request, log: Log, rotations: Rotations) -> Response:
     """Return the feed of the log's checkpoints."""
     entries = [
         Entry(str(size), f"The log has {size} leaves", at, f"/log/checkpoints/{size}", TEXT, note)
-        for size, at, note in log.newest(MOST)
+        for size, at, note in log.newest(MAX_FEED_ENTRIES)
     ]
     return _fed(request, rotations, "checkpoints", "Checkpoints of the log", entries)
 

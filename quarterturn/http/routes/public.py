@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from quarterturn.http.responses import documents, json_responses, models
-from quarterturn.http.responses.json_responses import MOST, PAGE
+from quarterturn.http.responses.json_responses import DEFAULT_PAGE_ENTRIES, MAX_PAGE_ENTRIES
 from quarterturn.http.responses.problems import Problem
 from quarterturn.http.responses.public_view import Document, PublicView
 
@@ -30,7 +30,7 @@ def tasks(
     view: View,
     of: Annotated[str | None, Query(alias="set", description="`dev`, or a release.", max_length=32)] = None,
     cursor: models.Cursor | None = None,
-    limit: Annotated[int, Query(ge=1, le=MOST)] = PAGE,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE_ENTRIES)] = DEFAULT_PAGE_ENTRIES,
 ) -> Response:
     """List the public tasks: the dev set, and every set that has retired."""
     listed, more = json_responses.page(view.tasks(of), lambda item: item["id"], cursor, limit)

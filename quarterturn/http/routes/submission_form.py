@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
 from quarterturn.choices import SubmissionSet
-from quarterturn.display_names.rules import LONGEST
+from quarterturn.display_names.rules import MAX_NAME_CHARACTERS
 from quarterturn.errors import ApplicationError
 from quarterturn.http.identity.auth import Who
 from quarterturn.http.responses import html, json_responses, models, validation
@@ -57,7 +57,7 @@ def _named(form: NameForm, own: Own, changes: Changes, account: str, service: st
         problem = validation.problem_of(error).code
         if problem not in NAME_PROBLEMS:
             raise
-        sent = replace(form, name=form.name[:LONGEST], problem=problem)
+        sent = replace(form, name=form.name[:MAX_NAME_CHARACTERS], problem=problem)
         return html.own(own.overview(account, Form(fresh_key()), service, sent=sent), 422)
     return RedirectResponse("/mine#names", 303, {"cache-control": json_responses.PRIVATE, **html.PAGE})
 

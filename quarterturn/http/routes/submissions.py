@@ -17,7 +17,7 @@ from quarterturn.http.dependencies.services import Executor, Submissions, Submit
 from quarterturn.http.identity.auth import Perhaps, Who
 from quarterturn.http.responses import event_streams, json_responses, models, problems
 from quarterturn.http.responses.event_streams import Crowded, Look, Watchers
-from quarterturn.http.responses.json_responses import MOST, PAGE
+from quarterturn.http.responses.json_responses import DEFAULT_PAGE_ENTRIES, MAX_PAGE_ENTRIES
 from quarterturn.http.responses.problems import Limit, Problem
 from quarterturn.http.responses.validation import of_field
 from quarterturn.submissions.store.requests import UNFINISHED, SubmissionRecord, SubmissionRequest
@@ -103,7 +103,7 @@ def submissions(
     view: View,
     who: Who,
     cursor: models.Cursor | None = None,
-    limit: Annotated[int, Query(ge=1, le=MOST)] = PAGE,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE_ENTRIES)] = DEFAULT_PAGE_ENTRIES,
 ) -> Response:
     """List the caller's submissions, the newest first."""
     records, more = listed(store, who.account, cursor, limit)
@@ -111,7 +111,7 @@ def submissions(
 
 
 def listed(
-    store: Submissions, account: str, cursor: str | None, limit: int = PAGE
+    store: Submissions, account: str, cursor: str | None, limit: int = DEFAULT_PAGE_ENTRIES
 ) -> tuple[Sequence[SubmissionRecord], str | None]:
     """Return a page of an account's submissions, and the cursor of the next one (None: there is none).
 
@@ -160,7 +160,7 @@ class SubmissionEvents(Response):
                 changes = _changes(heard, self._now)
                 await EventStream(changes, 200, headers)(scope, receive, send)
         except Crowded:
-            most, then = event_streams.MOST, "Close one, or poll /submissions/{id}."
+            most, then = event_streams.MAX_STREAMS_PER_ACCOUNT, "Close one, or poll /submissions/{id}."
             detail = f"This account has {most} open event streams, as many as may be. {then}"
             limit = Limit(name="streams", value=most, unit="open streams", retry_after=BEAT)
             refusal = problems.answer("rate", {"retry-after": str(BEAT)}, detail=detail, limit=limit)

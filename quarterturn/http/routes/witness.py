@@ -21,7 +21,7 @@ from sandbox.strict_http import StrictProtocol
 from vault.errors import VaultError
 from vault.ledger.write.witness import MAX_BODY, TEXT, LocalWitness
 
-PATIENCE = 10  # seconds that an answer in the making gets when the witness is stopped
+SHUTDOWN_TIMEOUT_SECONDS = 10  # for answers in the making
 
 log = logging.getLogger("quarterturn.witness")
 
@@ -59,7 +59,7 @@ def serve(witness: LocalWitness, host: str, port: int, *, ready: Callable[[str],
         http=StrictProtocol,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=PATIENCE,
+        timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_SECONDS,
         ws="none",
         lifespan="off",
         log_config=None,

@@ -8,11 +8,11 @@ from __future__ import annotations
 import unicodedata
 from math import log10
 
-LONGEST = 26  # characters of a name in a chart; the table beside it has the whole name
+MAX_CHART_NAME_CHARACTERS = 26  # the table beside the chart has the whole name
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 STACKED = 2  # combining marks on one letter
 SMALL = 0.001
-LEAST = 1e-15  # below, no p is told apart
+MIN_SHOWN_P_VALUE = 1e-15  # below, no p is told apart
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 NONE = "\N{EN DASH}"
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -32,7 +32,7 @@ def legible(name: str) -> str:
 def short(name: str) -> str:
     """Shorten a legible name for a chart."""
     readable = legible(name)
-    return readable if len(readable) <= LONGEST else f"{readable[: LONGEST - 1]}…"
+    return readable if len(readable) <= MAX_CHART_NAME_CHARACTERS else f"{readable[: MAX_CHART_NAME_CHARACTERS - 1]}…"
 
 
 def decimal(value: float | None, digits: int = 1, *, signed: bool = False) -> str:
@@ -57,8 +57,8 @@ def chance(p: float | None) -> str:
     """Write a p-value: 0.016, or 7.9 times 10⁻¹²."""
     if p is None:
         return NONE
-    if p <= LEAST:
-        return f"at most 10{str(round(log10(LEAST))).translate(SUPERSCRIPT)}"
+    if p <= MIN_SHOWN_P_VALUE:
+        return f"at most 10{str(round(log10(MIN_SHOWN_P_VALUE))).translate(SUPERSCRIPT)}"
     if p >= SMALL:
         return f"{p:.2g}" if p < 1 else "1"
     mantissa, exponent = f"{p:.1e}".split("e")

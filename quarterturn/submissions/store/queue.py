@@ -45,12 +45,12 @@ RENEWAL_SECONDS = LEASE.total_seconds() / 3
 CLOSING_GRID_SECONDS = 60.0
 """Private runs are closed on a full minute of the clock, so that an agent tells no more by when it ends."""
 TRIES = 5
-SHORTEST, LONGEST = timedelta(seconds=5), timedelta(minutes=5)  # for which something is set aside
+MIN_RETRY_DELAY, MAX_RETRY_DELAY = timedelta(seconds=5), timedelta(minutes=5)
 
 
 def pause(attempt: int) -> timedelta:
     """Say for how long a job is set aside after an attempt, the first being 1."""
-    return min(LONGEST, SHORTEST * 2.0 ** min(attempt - 1, 20))
+    return min(MAX_RETRY_DELAY, MIN_RETRY_DELAY * 2.0 ** min(attempt - 1, 20))
 
 
 OUTAGE_SECONDS = 600.0

@@ -41,7 +41,7 @@ from vault.database import transaction
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 UNFINISHED = ("queued", "running")
-LONGEST = 500
+MAX_REFERENCE_CHARACTERS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ class SubmissionRequest:
         """Refuse what could never be run."""
         if (self.image is None) == (self.endpoint is None):
             raise Malformed("name one of image and endpoint")
-        if len(self.reference) > LONGEST:
-            raise Malformed(f"an image or an endpoint has a name of at most {LONGEST} characters")
+        if len(self.reference) > MAX_REFERENCE_CHARACTERS:
+            raise Malformed(f"an image or an endpoint has a name of at most {MAX_REFERENCE_CHARACTERS} characters")
         if self.image is not None:
             ImageReference.parse(self.image)
         elif parse_url(self.reference).scheme != "https":

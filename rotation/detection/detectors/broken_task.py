@@ -26,7 +26,7 @@ from rotation.detection.statistics.table import Floats, ResultTable
 
 KIND = "task"
 BROKEN = (0.97, 0.03)
-FEWEST = 3
+MIN_RESULTS_PER_TASK = 3
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(11)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 LEVEL = 0.01  # a side is tested if its most extreme result has at most this probability, divided by the tasks
@@ -36,7 +36,7 @@ def task(table: ResultTable, rotation: int) -> list[DetectorResult]:
     """Test every task of a rotation that has a past and on which a result could be significant."""
     month = expected(table, rotation)
     above = month.passed - month.usual
-    old = np.flatnonzero(~month.fresh & (month.taken.sum(axis=0) >= FEWEST))
+    old = np.flatnonzero(~month.fresh & (month.taken.sum(axis=0) >= MIN_RESULTS_PER_TASK))
     tests = []
     for place in map(int, old):
         sides = _sides(month, place, LEVEL / len(old))

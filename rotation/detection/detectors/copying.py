@@ -34,18 +34,18 @@ from scipy.special import ndtr, ndtri
 from rotation.detection.detectors.detector_result import DetectorResult
 from rotation.detection.statistics.sums import set_right
 from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
+from rotation.detection.statistics.tails import MIN_P_VALUE
 
 KIND = "copy"
 COPIED = 0.3
 EXACT = 1000
 CHUNK = 100
-FEWEST = 5  # tasks with a like result
+MIN_LIKE_TASKS = 5  # with the same result of both
 ROUNDS = 8
 LIKE_OTHERS = 8.0
 LEAST_SD = 0.12
-SMALLEST = 1e-15
 TOGETHER = np.linspace(0, 0.7, 8)  # correlations of two runs' calls that are thought possible
-USUAL = 0.15  # such a correlation before anything is seen: exponential with this mean
+MEAN_CALL_CORRELATION = 0.15  # before anything is seen; the prior is exponential
 POWERS = 5  # of the correlation
 LOOKED_AT = 1.5  # z-score of the number of equal calls from which a pair is tested exactly
 
@@ -85,7 +85,7 @@ def copying(table: ResultTable, rotation: int) -> list[DetectorResult]:
     apart = month.submitter[first] != month.submitter[second]
     first, second = first[apart], second[apart]
     like, equal, expected = (part[first, second] for part in _screen(month))
-    enough = like >= FEWEST
+    enough = like >= MIN_LIKE_TASKS
     first, second, like, equal, expected = (part[enough] for part in (first, second, like, equal, expected))
     if not len(first):
         return []
@@ -105,7 +105,7 @@ def _by_submitters(names: tuple[str, ...], left: Ints, right: Ints, z: Floats, e
     order = np.lexsort((-z, pair))
     pairs, first, count = np.unique(pair[order], return_index=True, return_counts=True)
     best = order[first]
-    p_values = np.clip(ndtr(-z[best]) * count, SMALLEST, 1)
+    p_values = np.clip(ndtr(-z[best]) * count, MIN_P_VALUE, 1)
     return [
         DetectorResult(
             KIND, f"{names[key // len(names)]}|{names[key % len(names)]}", float(p), float(z[run]), float(effect[run])
@@ -178,10 +178,10 @@ def _exact(month: _Month, first: Ints, second: Ints) -> Floats:
     gain = (np.log1p(COPIED * (1 / chance[0] - 1)) - np.log(1 - COPIED)) * alike
     total = (gain * same).sum(axis=1)
     unlike = np.where(alike & ~as_many, np.log(seen) - np.log1p(-chance), 0).sum(axis=2)
-    weights = np.exp(unlike - unlike.max(axis=0) - TOGETHER[:, None] / USUAL)
+    weights = np.exp(unlike - unlike.max(axis=0) - TOGETHER[:, None] / MEAN_CALL_CORRELATION)
     tails = np.array([ndtr(-_two_point(gain, row, total)) for row in chance])
     averaged = (weights * tails).sum(axis=0) / weights.sum(axis=0)
-    z: Floats = -ndtri(np.clip(averaged, SMALLEST, 1 - SMALLEST))
+    z: Floats = -ndtri(np.clip(averaged, MIN_P_VALUE, 1 - MIN_P_VALUE))
     return z
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+MIN_SUBMITTERS = 5  # in a rotation; below, no verdict about leaks
+
 
 @dataclass(frozen=True)
 class DetectorResult:

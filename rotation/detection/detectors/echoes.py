@@ -48,9 +48,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from rotation.detection.detectors.detector_result import DetectorResult
-from rotation.detection.statistics.exact_sums import MOST, PER_NAT, Scores, hypergeometric, lattice, tails
+from rotation.detection.statistics.exact_sums import MAX_SCORE, PER_NAT, Scores, hypergeometric, lattice, tails
 from rotation.detection.statistics.served_values import SaidValues
 from rotation.detection.statistics.table import Floats, ResultTable
+from rotation.detection.statistics.tails import MIN_P_VALUE
 
 KIND = "echo"
 UPSTREAM = "upstream:"
@@ -70,7 +71,6 @@ SUSPECTED = 1e-4
 """Probability, before anything is seen, that a submitter has some source."""
 NAMED = 0.95
 """Probability from which a source is named."""
-SMALLEST = 1e-15
 SHOWN = 3
 """Most tasks that a result names."""
 
@@ -161,7 +161,7 @@ def _tested(submitter: str, named_tasks: Mapping[str, _Task], recipients: int) -
     sources = max(recipients, drawn, len(ratios)) + MORE_SOURCES
     pooled, surplus = _pooled(tasks)
     (source, texts, mean), (past, past_ratios, past_mean) = _of_sources(tasks, ratios, sources), _own_past(tasks)
-    p_value = max(min(1.0, TESTS * MARGIN * min(pooled, source, texts, past)), SMALLEST)
+    p_value = max(min(1.0, TESTS * MARGIN * min(pooled, source, texts, past)), MIN_P_VALUE)
     logs = {"own earlier month": sum(past_ratios.values()) - past_mean}
     logs |= {name: sum(of.values()) - mean for name, of in ratios.items()}
     clearest = (names[number] for number in _clearest([past_ratios, *ratios.values()]))
@@ -194,7 +194,7 @@ def _pooled(tasks: Iterable[_Task]) -> tuple[float, float]:
         surplus += hits - len(said) * len(served) / population
         parts[population, len(served), len(said), weight] += 1
     chance = tails((hypergeometric(*part), often) for part, often in parts.items() if part[3])
-    return float(chance[min(total, MOST)]), surplus
+    return float(chance[min(total, MAX_SCORE)]), surplus
 
 
 def _source_ratios(tasks: Sequence[_Task]) -> dict[str, dict[int, float]]:
@@ -222,7 +222,7 @@ def _of_sources(
         units[_chances(_together(task), [one.foreign() for one in _together(task)])] += 1
     reached, mean = _by_chance(units)
     most = max((sum(map(lattice, of.values())) for of in ratios.values()), default=0)
-    tail = float(reached[min(most, MOST)])
+    tail = float(reached[min(most, MAX_SCORE)])
     clearest = float(-np.expm1(sources * np.log1p(-tail))) if tail < 1 else 1.0
 
     def of_any(ratio: float) -> int:
@@ -230,7 +230,7 @@ def _of_sources(
 
     total = sum(of_any(ratio) for of in ratios.values() for ratio in of.values())
     parts = [(_scores(chances, of_any), often * sources) for chances, often in units.items()]
-    texts = float(tails(part for part in parts if any(part[0]))[min(total, MOST)])
+    texts = float(tails(part for part in parts if any(part[0]))[min(total, MAX_SCORE)])
     return clearest, texts, mean
 
 
@@ -255,7 +255,7 @@ def _own_past(tasks: Iterable[_Task]) -> tuple[float, dict[int, float], float]:
                 total += lattice(score)
                 ratios[number] += score
     reached, mean = _by_chance(units)
-    return float(reached[min(total, MOST)]), ratios, mean
+    return float(reached[min(total, MAX_SCORE)]), ratios, mean
 
 
 def _by_chance(units: Mapping[tuple[float, ...], int]) -> tuple[Floats, float]:

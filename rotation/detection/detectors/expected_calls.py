@@ -25,10 +25,10 @@ ROUNDS = 12
 STEPS = 4
 RUN_SD = 0.5  # how far a run's mean may lie from its peers', in log calls
 LIKE_OTHERS = 8.0  # with as many passes, a task's own spread counts as much as that of all tasks
-FEWEST = 0.02  # lower bound of the variance between tasks
+MIN_TASK_VARIANCE = 0.02  # between tasks
 LEAST_NOISE = 1e-3  # lower bound of the variance of a pass: a handful of passes may all be equal
 UNIT = 0.35  # of leanings, in log calls: about the noise of a pass
-OWN_BELIEF = 15.0  # how many repeated passes the average of all submitters counts for, beside a submitter's own
+OWN_PRIOR_WEIGHT = 15.0  # how many repeated passes the average of all submitters counts for, beside a submitter's own
 MOST_OWN = 0.7  # the largest share of the noise that may be a submitter's lasting difference
 
 
@@ -143,7 +143,7 @@ def _together(counted: Floats, low: Floats, high: Floats, first: Ints) -> _Toget
         often = count > 2  # noqa: PLR2004  # else the task's own mean says nothing of how tasks differ
         if often.sum() > LIKE_OTHERS:
             between = float((task - centre)[often].var() - (noise[often] / count[often]).mean())
-            pull = variance / max(between, FEWEST)
+            pull = variance / max(between, MIN_TASK_VARIANCE)
     return _Together(counted, log, run, noise, pull, centre)
 
 
@@ -216,7 +216,7 @@ def _by_submitter(table: ResultTable, products: Floats, both: Floats) -> Floats:
     sums = np.bincount(table.submitter, products.sum(axis=1), len(table.submitters))
     count = np.bincount(table.submitter, both.sum(axis=1), len(table.submitters))
     everybody = sums.sum() / max(count.sum(), 1)
-    means: Floats = ((sums + OWN_BELIEF * everybody) / (count + OWN_BELIEF))[table.submitter]
+    means: Floats = ((sums + OWN_PRIOR_WEIGHT * everybody) / (count + OWN_PRIOR_WEIGHT))[table.submitter]
     return means
 
 

@@ -23,10 +23,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit
 
-from rotation.detection.detectors.field_null import MIN_SUBMITTERS, FieldNull, learn
+from rotation.detection.detectors.field_null import MIN_SUBMITTERS_FOR_NULL, FieldNull, learn
 from rotation.detection.statistics.ability import ables
 from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
-from rotation.detection.statistics.tails import SMALLEST
+from rotation.detection.statistics.tails import MIN_P_VALUE
 
 SLOPE_PRECISION = 1.0  # of the prior of the effect of difficulty, 1/logits^2
 LEAST_INFORMATION = 1.0  # about a gap, 1/logits^2; below, results tell nothing of it
@@ -129,7 +129,7 @@ def nulls_of(fields: Sequence[Sequence[Gap]], usual: float) -> list[FieldNull | 
         np.array([[getattr(gap, name) for gap in gaps] for gaps in fields]) for name in ("estimate", "variance")
     )
     tells = np.isfinite(variances)
-    enough = [part for part, told in enumerate(tells) if told.sum() >= MIN_SUBMITTERS]
+    enough = [part for part, told in enumerate(tells) if told.sum() >= MIN_SUBMITTERS_FOR_NULL]
     nulls: list[FieldNull | None] = [None] * len(fields)
     if enough:
         apart = [place for place, part in enumerate(enough) if part > 0]
@@ -145,4 +145,4 @@ def p_value(null: FieldNull, gap: Gap) -> float:
     """Return the p-value of a gap; 1 where results tell nothing of it."""
     if not np.isfinite(gap.variance):
         return 1.0
-    return max(null.tail(gap.estimate, gap.variance), SMALLEST)
+    return max(null.tail(gap.estimate, gap.variance), MIN_P_VALUE)

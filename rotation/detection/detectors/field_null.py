@@ -27,7 +27,7 @@ from scipy.special import gammaincinv, logsumexp, ndtr
 
 from rotation.detection.statistics.table import Floats
 
-MIN_SUBMITTERS = 10  # below, a field tells too little of itself
+MIN_SUBMITTERS_FOR_NULL = 10  # below, a field tells too little of itself
 GUILTY = np.linspace(0, 1 / 3, 9)  # shares of the field that may be guilty
 GUILTY_CHANCES = np.append(0.5, np.full(len(GUILTY) - 1, 0.5 / (len(GUILTY) - 1)))
 DEGREES = 3.0  # of Student's t: the heaviest whole tails with a variance

@@ -30,13 +30,14 @@ from scipy.special import expit, ndtri
 from rotation.detection.detectors.detector_result import DetectorResult
 from rotation.detection.detectors.prediction import Expected, expected
 from rotation.detection.statistics import ability
-from rotation.detection.statistics.sums import FEW, SMALLEST, uniform_draws
+from rotation.detection.statistics.sums import FEW, uniform_draws
 from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
+from rotation.detection.statistics.tails import MIN_P_VALUE
 
 KIND = "family"
 KNOWING = np.array([0.3, 0.6, 1.0])  # shares of submitters who know it, each as likely as the others
 KNOWN = 0.93
-FEWEST = 2  # live tasks
+MIN_PRIVATE_TASKS = 2
 BROKEN = 0.003  # the chance that one task is broken
 TELLING = 2.5  # log of the factor from which the tail is computed
 DRAWS = 512
@@ -44,7 +45,6 @@ SURE = 2.0  # standard errors of the tail that are added to it
 AT_ONCE = 1_000_000  # cells
 ROUNDS = 12
 CLOSE = 1e-3  # logits
-LONGEST = 1.5
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(3)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
@@ -76,7 +76,7 @@ def family(table: ResultTable, rotation: int) -> list[DetectorResult]:
     tests = []
     for name in np.unique(of):
         tasks = np.flatnonzero(of == name)
-        if len(tasks) >= FEWEST and not month.fresh[tasks].all():
+        if len(tasks) >= MIN_PRIVATE_TASKS and not month.fresh[tasks].all():
             p_value = _p_value(_family(month, tasks), month.passed[:, tasks])
             effect = float(above[tasks].sum() / max(month.taken[:, tasks].sum(), 1))
             tests.append(DetectorResult(KIND, table.families[name], p_value, float(-ndtri(min(p_value, 0.5))), effect))
@@ -94,12 +94,12 @@ def _p_value(family_data: _Family, passed: Bools) -> float:
     """Return the probability of results at least as much like a leaked family, or an upper bound of it."""
     factor = float(_factor(family_data, passed[None])[0])
     if factor < TELLING or len(passed) > FEW:
-        return float(np.clip(np.exp(-factor), SMALLEST, 1))
+        return float(np.clip(np.exp(-factor), MIN_P_VALUE, 1))
     drawn = _leaked(family_data)
     block = max(AT_ONCE // (4 * len(NODES) * passed.size), 1)
     factors = np.concatenate([_factor(family_data, drawn[start : start + block]) for start in range(0, DRAWS, block)])
     telling = np.append(np.exp(-factors) * (factors >= factor), np.exp(-factor))  # and one draw that just tells
-    return max(float(telling.mean() + SURE * telling.std() / math.sqrt(DRAWS)), SMALLEST)
+    return max(float(telling.mean() + SURE * telling.std() / math.sqrt(DRAWS)), MIN_P_VALUE)
 
 
 def _leaked(family_data: _Family) -> Bools:
@@ -155,7 +155,7 @@ def _marginal(family_data: _Family, passed: Bools, known: Floats, share: float, 
         step = np.linalg.solve(information, (pulls.sum(axis=1) - easier @ precision)[..., None])[..., 0]
         if np.abs(step).max(initial=0) < CLOSE:
             break
-        easier = easier + np.clip(step, -LONGEST, LONGEST)
+        easier = easier + np.clip(step, -ability.MAX_STEP_LOGITS, ability.MAX_STEP_LOGITS)
     swing = np.einsum("bsmg,bsng->bmn", pull * at[:, :, None], pull) - np.einsum("bsm,bsn->bmn", pulls, pulls)
     right, size = np.linalg.slogdet(family_data.spread @ (information - swing))
     size = np.where(right > 0, size, np.linalg.slogdet(family_data.spread @ information)[1])

@@ -31,9 +31,9 @@ from scipy.special import expit, ndtr, ndtri
 
 from rotation.detection.detectors import expected_calls
 from rotation.detection.detectors.continuity import Residuals, continuity, earlier_runs
-from rotation.detection.detectors.detector_result import DetectorResult
+from rotation.detection.detectors.detector_result import MIN_SUBMITTERS, DetectorResult
 from rotation.detection.detectors.exposed_gap import Gaps, agents_since, gaps, nulls_of, onsets, p_value
-from rotation.detection.detectors.field_null import FieldNull
+from rotation.detection.detectors.field_null import MIN_SUBMITTERS_FOR_NULL, FieldNull
 from rotation.detection.detectors.leanings import Leanings, leanings
 from rotation.detection.detectors.submitter_prior import submitter_prior
 from rotation.detection.statistics import ability
@@ -42,14 +42,13 @@ from rotation.detection.statistics.projection import Effects, joint, projected
 from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
 from rotation.detection.statistics.tails import combined, upper
 
-FEWEST = 5  # submitters in the rotation; below, no verdict
-MANY = 10  # below, months are not combined: few peers misjudge a cohort in every month, which would add up
+MIN_SUBMITTERS_FOR_WINDOWS = 10  # few peers misjudge a cohort in every month, which would add up over a window
 SHARE = 0.25  # the share of known exposed tasks for which the statistic is optimised
 KNOWN = 0.95  # the chance that a known task is passed
 SHORTCUTS = ((1.0, 0.4), (0.75, 0.4), (0.6, 0.2))  # calls on a known task beside usual ones, and how likely
 BINS = {1: 12, 2: 6, 3: 4}  # of calls, by the months of a window
 MONTHS = len(BINS)
-TRUST = (0.7, 0.2, 0.1)  # weights of windows of 1, 2, 3 months: most leaks are recent when first tested for
+WINDOW_WEIGHTS = (0.7, 0.2, 0.1)  # of 1, 2, 3 months: most leaks are recent when first tested for
 ROUNDS = 3  # of estimates of what lasts, and of which runs it lasts over
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
@@ -58,8 +57,8 @@ Z = 1.959964  # of a 95 % interval
 USUAL_STEP, USUAL_CALL_EFFICIENCY = 0.25, 0.08  # between a submitter's months, in logits and log calls
 FRESH_SD = 0.1  # how much better or worse the honest do on a fresh cohort than peers do, in logits
 FRESH_CALL_EFFICIENCY_SD = 0.03  # likewise, in log calls
-USUAL_BIAS, BELIEF, MOST_BIAS = 0.1, 200.0, 1.5  # prior variance of biases on a task, its weight, and the upper bound
-OWN_BELIEF = 15.0  # likewise how far everybody's is believed of one submitter
+BIAS_PRIOR_VARIANCE, BIAS_PRIOR_WEIGHT, MAX_BIAS_VARIANCE = 0.1, 200.0, 1.5  # of biases on a task
+OWN_PRIOR_WEIGHT = 15.0  # of everybody's bias variance, in the estimate of one submitter's
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ def leak(table: ResultTable, rotation: int) -> tuple[DetectorResult, ...]:
     The effect is the estimated share of the exposed tasks that the submitter knew, with its 95 % interval.
     """
     month_contrasts = contrasts(table, rotation)
-    if len(month_contrasts) < FEWEST:
+    if len(month_contrasts) < MIN_SUBMITTERS:
         return ()
     return tuple(
         DetectorResult("leak", contrast.submitter, contrast.p_value, contrast.month.z, *contrast.month.share)
@@ -95,7 +94,7 @@ def smallest(table: ResultTable, rotation: int) -> dict[str, float | None]:
     """Give, by submitter, the smallest known share detected in one case of two; None if not even all would be."""
     month_contrasts = contrasts(table, rotation)
     return {
-        contrast.submitter: contrast.month.smallest(ALPHA / max(len(month_contrasts), FEWEST))
+        contrast.submitter: contrast.month.smallest(ALPHA / max(len(month_contrasts), MIN_SUBMITTERS))
         for contrast in month_contrasts
     }
 
@@ -120,7 +119,7 @@ class Field:
         self._of = {study.table.submitters[submitter]: place for place, submitter in enumerate(field)}
         first = [self._place[int(study.runs(submitter, rotation)[0])] for submitter in field]
         self._tests = list[tuple[FieldNull, Gaps, float]]()
-        for back in range(min(LOOKBACK, rotation - 1) if len(field) >= MANY else 0):
+        for back in range(min(LOOKBACK, rotation - 1) if len(field) >= MIN_SUBMITTERS_FOR_NULL else 0):
             parts = study.gaps(runs, back)
             nulls = nulls_of([[part.of([place]) for place in first] for part in parts], FRESH_SD)
             tested = [(null, part) for null, part in zip(nulls, parts, strict=True) if null]
@@ -138,7 +137,8 @@ class Field:
 
 
 def _contrast(study: Study, submitter: int, rotation: int, field: Field) -> Contrast:
-    runs, months = study.runs(submitter, rotation), MONTHS if len(study.present(rotation)) >= MANY else 1
+    runs = study.runs(submitter, rotation)
+    months = MONTHS if len(study.present(rotation)) >= MIN_SUBMITTERS_FOR_WINDOWS else 1
     windows = [[window(study, chain) for chain in study.chains(int(run), months)] for run in runs]
     by_months = list(zip(*windows, strict=True))
     p_values = [
@@ -147,7 +147,7 @@ def _contrast(study: Study, submitter: int, rotation: int, field: Field) -> Cont
     name = study.table.submitters[submitter]
     of_gaps = [p for run in runs if (p := field.p_value([int(run)], name)) is not None]
     tests = [min(1.0, len(runs) * min(of_gaps))] if of_gaps else []
-    tests += [combined(p_values, TRUST[: len(p_values)])] if study.calls_differ or not of_gaps else []
+    tests += [combined(p_values, WINDOW_WEIGHTS[: len(p_values)])] if study.calls_differ or not of_gaps else []
     month = max(by_months[0], key=lambda candidate: candidate.z)
     return Contrast(name, combined(tests, [1.0] * len(tests)), month)
 
@@ -278,10 +278,10 @@ def _bias_variance(table: ResultTable, left: Floats, weight: Floats, unknown: Fl
         mistaken = (unknown[own] * weight[own]).sum() / max(weight[own].sum(), 1e-9)
         sums[:, submitter] = _repeated(left[own]), _repeated(weight[own]), mistaken
     products, weights, mistaken = sums
-    usual = USUAL_BIAS + float(np.average(mistaken, weights=weights + 1e-9))
-    everybody = (products.sum() + usual * BELIEF) / (weights.sum() + BELIEF)
-    estimate = (products + everybody * OWN_BELIEF) / (weights + OWN_BELIEF) - mistaken
-    biases: Floats = np.clip(estimate, 0, MOST_BIAS)[table.submitter]
+    usual = BIAS_PRIOR_VARIANCE + float(np.average(mistaken, weights=weights + 1e-9))
+    everybody = (products.sum() + usual * BIAS_PRIOR_WEIGHT) / (weights.sum() + BIAS_PRIOR_WEIGHT)
+    estimate = (products + everybody * OWN_PRIOR_WEIGHT) / (weights + OWN_PRIOR_WEIGHT) - mistaken
+    biases: Floats = np.clip(estimate, 0, MAX_BIAS_VARIANCE)[table.submitter]
     return biases
 
 

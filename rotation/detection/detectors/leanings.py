@@ -25,9 +25,9 @@ import numpy as np
 
 from rotation.detection.statistics.table import Floats, Ints, ResultTable
 
-BELIEF = 100.0  # weight of no leanings, as information of pairs of results
-MOST = 1.0  # the largest variance of a kind of leanings, in logits squared
-LEAST = 0.005  # a smaller one is none
+PRIOR_WEIGHT = 100.0  # of no leanings, as information of pairs of results
+MAX_LEANING_VARIANCE = 1.0  # of a kind of leanings, in logits squared
+MIN_LEANING_VARIANCE = 0.005  # a smaller one is none
 FREE = 1e-6  # the precision of what is common to all tasks, which ability explains
 
 
@@ -117,7 +117,7 @@ class LeaningModel:
             information: (T,) of these results, in 1/logits squared.
         """
         common = np.column_stack([self.groups, np.ones(len(self.groups))])
-        prior = np.append(1 / np.maximum(self.lasting[self.kind], LEAST / 10), FREE)
+        prior = np.append(1 / np.maximum(self.lasting[self.kind], MIN_LEANING_VARIANCE / 10), FREE)
         told = common.T @ (information[:, None] * common)
         posterior = np.asarray(np.linalg.inv(told + np.diag(prior)), dtype=np.float64)
         shift = self.groups @ (posterior @ (common.T @ score))[:-1]
@@ -141,7 +141,7 @@ def leanings(table: ResultTable, left: Floats, weight: Floats) -> LeaningModel:
     lasting = ever.without(at_once).variances()
     passing = np.maximum(at_once.variances() - lasting, 0)
     kind = np.repeat([0, 1], [of_server.shape[1], of_family.shape[1]])
-    there = (lasting + passing > LEAST)[kind]
+    there = (lasting + passing > MIN_LEANING_VARIANCE)[kind]
     return LeaningModel(np.hstack([of_server, of_family])[:, there], kind[there], lasting, passing)
 
 
@@ -176,9 +176,9 @@ class _Pairs:
             apart = in_server
         if by_server <= 0:
             in_server = apart
-        to_server = np.clip((in_server - apart) * by_server / (by_server + BELIEF), 0, MOST)
+        to_server = np.clip((in_server - apart) * by_server / (by_server + PRIOR_WEIGHT), 0, MAX_LEANING_VARIANCE)
         more = in_family - apart - to_server * by_both / max(by_family, 1e-9)
-        return np.array([to_server, np.clip(more * by_family / (by_family + BELIEF), 0, MOST)])
+        return np.array([to_server, np.clip(more * by_family / (by_family + PRIOR_WEIGHT), 0, MAX_LEANING_VARIANCE)])
 
 
 def _by_common(part: Floats, groups: Sequence[Floats]) -> Floats:

@@ -20,8 +20,8 @@ from scipy.special import expit
 from rotation.detection.statistics import ability
 from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
 
-BIAS, BIAS_BELIEF, MOST_BIAS = 0.2, 30.0, 1.5  # prior variance of biases on a task, its weight, and the upper bound
-KIN, KIN_BELIEF, MOST_KIN = 0.04, 100.0, 0.6  # the same for biases on a family
+BIAS_PRIOR_VARIANCE, BIAS_PRIOR_WEIGHT, MAX_BIAS_VARIANCE = 0.2, 30.0, 1.5  # of biases on a task
+FAMILY_PRIOR_VARIANCE, FAMILY_PRIOR_WEIGHT, MAX_FAMILY_VARIANCE = 0.04, 100.0, 0.6  # of biases on a family
 FAMILY = 0.2  # the variance between families, in logits^2
 CHANGES = np.array([0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.1])  # how much tasks may change, sd in logits
 USUAL_CHANGE = 0.15
@@ -153,8 +153,10 @@ def _biases(
     of = np.eye(len(before.families))[before.family]
     residual, sure = left[:, tasks], weight[:, tasks]
     others, others_sure = (left @ of)[:, family] - residual, (weight @ of)[:, family] - sure
-    kin = _lasting(others * now[0], others_sure * now[1], KIN, KIN_BELIEF, MOST_KIN)
-    both = _lasting(residual * now[0], sure * now[1], BIAS, BIAS_BELIEF, MOST_BIAS)
+    kin = _lasting(
+        others * now[0], others_sure * now[1], FAMILY_PRIOR_VARIANCE, FAMILY_PRIOR_WEIGHT, MAX_FAMILY_VARIANCE
+    )
+    both = _lasting(residual * now[0], sure * now[1], BIAS_PRIOR_VARIANCE, BIAS_PRIOR_WEIGHT, MAX_BIAS_VARIANCE)
     own = max(both - kin, 0.0)
     plain = 1 + own * weight
     known = 1 + kin * ((weight / plain) @ of)[:, family]
@@ -168,8 +170,10 @@ def _shared(now: tuple[Floats, Floats], family: Ints) -> Floats:
     """Estimate the variance of biases on a family from this month's results on all other families: (I,)."""
     of = np.eye(int(family.max(initial=0)) + 1)[family]
     products, weights = (((part @ of) ** 2).sum(axis=0) - (part**2).sum(axis=0) @ of for part in now)
-    variance = (products.sum() - products + KIN * KIN_BELIEF) / (weights.sum() - weights + KIN_BELIEF)
-    shared: Floats = np.clip(variance, 0, MOST_KIN)[family]
+    variance = (products.sum() - products + FAMILY_PRIOR_VARIANCE * FAMILY_PRIOR_WEIGHT) / (
+        weights.sum() - weights + FAMILY_PRIOR_WEIGHT
+    )
+    shared: Floats = np.clip(variance, 0, MAX_FAMILY_VARIANCE)[family]
     return shared
 
 

@@ -25,12 +25,12 @@ from rotation.detection.detectors.leaked_group import group
 from rotation.detection.detectors.leaked_tasks import leak
 from rotation.detection.statistics.correction import benjamini_hochberg, holm
 from rotation.detection.statistics.table import ResultTable
+from rotation.detection.statistics.tails import MIN_P_VALUE
 
 Detector = Callable[[ResultTable, int], Sequence[DetectorResult]]
 DETECTORS: tuple[Detector, ...] = (leak, copying, family, task, echo, group)
 WITHOUT_PAST: tuple[Detector, ...] = (echo,)
 FIRST = 2
-SMALLEST = 1e-15
 
 
 @dataclass(frozen=True)
@@ -92,4 +92,4 @@ def judged(table: ResultTable, rotation: int, detectors: Sequence[Detector] = DE
 
 def _rounded(p_value: float) -> float:
     """Keep six significant digits, so that every correction can be computed again from what is written."""
-    return float(f"{min(max(p_value, SMALLEST), 1.0):.6g}")
+    return float(f"{min(max(p_value, MIN_P_VALUE), 1.0):.6g}")

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from rotation.detection.detectors.copying import copying
+from rotation.detection.detectors.detector_result import MIN_SUBMITTERS
 from rotation.detection.detectors.leaked_group import MIN_MEMBERS, group
-from rotation.detection.detectors.leaked_tasks import FEWEST, MANY, leak
+from rotation.detection.detectors.leaked_tasks import MIN_SUBMITTERS_FOR_WINDOWS, leak
 from rotation.detection.detectors.scan import CorrectedResult, judged
 from rotation.detection.leaderboards.leaderboard import ROTATION, ScannedLeaderboard
 from rotation.detection.report.figures import expected
@@ -97,15 +98,18 @@ def tell_untested(leaderboard: ScannedLeaderboard) -> Iterator[str]:
     for which, those in reasons.items():
         more = f" and {len(those) - MAX_NAMED_AGENTS} more" if len(those) > MAX_NAMED_AGENTS else ""
         yield f"leaks of {', '.join(those[:MAX_NAMED_AGENTS])}{more}: {which}"
-    if len(agents) < FEWEST:
-        yield f"leaks: {len(agents)} agents; a test needs {FEWEST}"
-    elif len(agents) < MANY:
-        yield f"small leaks: with fewer than {MANY} agents, leaks are found late or never"
+    if len(agents) < MIN_SUBMITTERS:
+        yield f"leaks: {len(agents)} agents; a test needs {MIN_SUBMITTERS}"
+    elif len(agents) < MIN_SUBMITTERS_FOR_WINDOWS:
+        yield f"small leaks: with fewer than {MIN_SUBMITTERS_FOR_WINDOWS} agents, leaks are found late or never"
     members = list(leaderboard.group.values())
     if not members:
         yield "leaks of groups: nothing says what the agents stand on (column 'group')"
-    elif len(agents) - min(map(members.count, members)) < MANY or max(map(members.count, members)) < MIN_MEMBERS:
-        yield f"leaks of groups: a group needs {MIN_MEMBERS} members, and {MANY} agents beside it"
+    elif (
+        len(agents) - min(map(members.count, members)) < MIN_SUBMITTERS_FOR_WINDOWS
+        or max(map(members.count, members)) < MIN_MEMBERS
+    ):
+        yield f"leaks of groups: a group needs {MIN_MEMBERS} members, and {MIN_SUBMITTERS_FOR_WINDOWS} agents beside it"
     if not leaderboard.with_calls:
         yield "near-duplicate runs: not every result says how many tool calls were made (column 'calls')"
     yield "leaked templates, broken tasks and echoes: they take results of several months, which a case file gives"

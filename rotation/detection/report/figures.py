@@ -19,7 +19,7 @@ from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
 from sandbox.results.interval import Z, proportion
 
 DIGITS = 6
-LARGEST = 9.99  # residual that is shown
+MAX_RESIDUAL = 9.99  # that is shown
 BAND = tuple(step / 20 for step in range(21))
 TINY = 1e-9  # the error of a share that several samples met exactly
 MAD = 1.4826  # a normal's standard deviation / its median absolute deviation
@@ -118,7 +118,7 @@ def residuals(line: LinkedRuns, rotation: int) -> dict[str, Any]:
     table, chosen = line.table, firsts(line.table, rotation)
     cells, known = _cells(table, chosen)
     chance = expit(line.scale.unaided[chosen, None] - np.nan_to_num(line.scale.difficulty))
-    off = np.clip((table.share[chosen] - chance) / np.sqrt(chance * (1 - chance)), -LARGEST, LARGEST)
+    off = np.clip((table.share[chosen] - chance) / np.sqrt(chance * (1 - chance)), -MAX_RESIDUAL, MAX_RESIDUAL)
     exposed = (known & cells).sum(0) * 2 > cells.sum(0)
     order = [int(t) for t in np.lexsort((-line.scale.difficulty, ~exposed)) if cells[:, t].any()]
     return {

@@ -14,7 +14,8 @@ import numpy as np
 from scipy.special import betaincinv, expit, ndtri
 
 from rotation.detection.detectors import display_statistics
-from rotation.detection.detectors.leaked_tasks import FEWEST, smallest
+from rotation.detection.detectors.detector_result import MIN_SUBMITTERS
+from rotation.detection.detectors.leaked_tasks import smallest
 from rotation.detection.detectors.scan import FIRST
 from rotation.detection.report import figures
 from rotation.detection.report.figures import number
@@ -25,7 +26,7 @@ from rotation.findings.store import TESTED, Finding
 
 FARTHEST = 8.0  # z that is shown
 TAIL = 0.025  # on each side of a band
-MANY = (3, 5, 10, 20)  # numbers of submissions for which the report gives the expected best-of-k gain
+BEST_OF_K_VALUES = (3, 5, 10, 20)  # numbers of submissions whose expected gain from choosing the best is reported
 SHOWN = ("kind", "subject", "status", "p_value", "p_adj", "q", "effect", "low", "high")
 Item = dict[str, Any]
 
@@ -49,7 +50,7 @@ def report(table: ResultTable, rotation: int, tests: Collection[Finding]) -> Ite
         "tasks": int(taken.any(0).sum()),
         "exposed": int(exposed.any(0).sum()),
         "first": rotation < FIRST,
-        "too_few_peers": len(first) < FEWEST,
+        "too_few_peers": len(first) < MIN_SUBMITTERS,
         "smallest": visible(now, rotation),
         "tests": [{name: getattr(test, name) for name in SHOWN} for test in made],
         "quantiles": {kind: _quantiles(list(of_kind)) for kind, of_kind in groupby(made, lambda test: test.kind)},
@@ -61,7 +62,10 @@ def report(table: ResultTable, rotation: int, tests: Collection[Finding]) -> Ite
         "views": {
             "fit": _fit(now, rotation),
             "best": _best(line, rotation),
-            "luck": [{"k": k, "points": number(display_statistics.best_of(_usual(line, rotation), k))} for k in MANY],
+            "luck": [
+                {"k": k, "points": number(display_statistics.best_of(_usual(line, rotation), k))}
+                for k in BEST_OF_K_VALUES
+            ],
         },
     }
 

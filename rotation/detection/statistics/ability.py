@@ -25,7 +25,7 @@ DIFFICULTY_SD = 1.6  # of a task within its cohort
 COHORT_SD = 1.6
 ROUNDS = 100
 CLOSE = 1e-6  # logits
-LONGEST = 1.5  # logits; the largest Newton step, since a step on few results may overshoot
+MAX_STEP_LOGITS = 1.5  # of Newton's method, whose step on few results may overshoot
 LOGISTIC = 0.346  # a logistic curve averaged over N(0, v) is one of the slope (1 + .346 v)^-1/2 (Bowling et al. 2009)
 
 
@@ -98,7 +98,7 @@ def without(table: ResultTable, abilities: Abilities, submitter: int) -> tuple[F
     variance = 1 / (left + DIFFICULTY_SD**-2)
     score = abilities.residual[own].sum(axis=0)
     step = (score + _moved(score * variance, variance, abilities.cohort) / DIFFICULTY_SD**2) * variance
-    return abilities.difficulty + np.clip(step, -LONGEST, LONGEST), variance
+    return abilities.difficulty + np.clip(step, -MAX_STEP_LOGITS, MAX_STEP_LOGITS), variance
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def ables(passed: Floats | Bools, taken: Floats | Bools, difficulty: Floats, var
         expected = expit((theta[:, None] - difficulty) * slope) * taken
         score = ((seen - expected) * slope).sum(axis=1) - theta / ABILITY_SD**2
         information = (expected * (1 - expected) * slope**2).sum(axis=1) + ABILITY_SD**-2
-        step = np.clip(score / information, -LONGEST, LONGEST)
+        step = np.clip(score / information, -MAX_STEP_LOGITS, MAX_STEP_LOGITS)
         theta = theta + step
         if np.abs(step).max(initial=0) < CLOSE:
             break
@@ -157,7 +157,7 @@ def _step(passed: Floats, weight: Floats, place: Floats, against: Floats, pull: 
     expected = expit(place[:, None] - against)
     score = (passed - weight * expected).sum(axis=1) - pull
     information = (weight * expected * (1 - expected)).sum(axis=1) + sd**-2
-    step: Floats = np.clip(score / information, -LONGEST, LONGEST)
+    step: Floats = np.clip(score / information, -MAX_STEP_LOGITS, MAX_STEP_LOGITS)
     return step
 
 

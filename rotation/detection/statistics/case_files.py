@@ -34,13 +34,13 @@ FIELDS: dict[str, tuple[type, ...]] = {
     "tool_calls": (int,),
     "max_steps": (int,),
 }
-LEAST = {
+MIN_VALUES = {
     "rotation": 1,
     "tool_calls": 0,
     "max_steps": 0,
     "first_active_rotation": -(2**31),
 }
-MOST = 2**31
+EXCLUSIVE_MAX_VALUE = 2**31
 BLOCK = 50_000
 WORDS = {int: "a whole number", str: "a text", bool: "true or false"}
 WHY: dict[type[Exception], str] = {
@@ -163,7 +163,7 @@ def _right(name: str, kinds: tuple[type, ...], column: Column) -> bool:
         return False
     if kinds == (str,):
         return all(map(_named, set(column)))
-    return name == "passed" or (min(column) >= LEAST[name] and max(column) < MOST)
+    return name == "passed" or (min(column) >= MIN_VALUES[name] and max(column) < EXCLUSIVE_MAX_VALUE)
 
 
 def _named(text: str) -> bool:
@@ -176,7 +176,7 @@ def _guilty(path: Path, rows: list[tuple[Any, ...]], start: int) -> Malformed:
     for number, row in enumerate(rows, start + 1):
         for (name, kinds), value in zip(FIELDS.items(), row, strict=True):
             if not _right(name, kinds, (value,)):
-                bound = f" of at least {LEAST[name]}" if LEAST.get(name, -1) >= 0 else ""
+                bound = f" of at least {MIN_VALUES[name]}" if MIN_VALUES.get(name, -1) >= 0 else ""
                 return _broken(path, number, f"{name!r} has to be {WORDS[kinds[-1]]}{bound}")
     raise AssertionError("no line of the block is wrong")
 

@@ -17,8 +17,8 @@ from scipy.stats import hypergeom
 from rotation.detection.statistics.table import Floats
 
 PER_NAT = 8
-MOST = 50 * PER_NAT
-"""Largest score and largest sum; a larger sum counts as this one."""
+MAX_SCORE = 50 * PER_NAT
+"""Of a part and of a sum; a larger sum counts as this one."""
 
 Scores = Mapping[int, float]
 """Score on the lattice -> its probability."""
@@ -26,11 +26,11 @@ Scores = Mapping[int, float]
 
 def lattice(nats: float) -> int:
     """Return the score of a logarithm on the lattice."""
-    return min(max(math.floor(nats * PER_NAT + 0.5), 0), MOST)
+    return min(max(math.floor(nats * PER_NAT + 0.5), 0), MAX_SCORE)
 
 
 def tails(parts: Iterable[tuple[Scores, int]]) -> Floats:
-    """Return the probability (MOST + 1,) that a sum of independent scores reaches each value.
+    """Return the probability (MAX_SCORE + 1,) that a sum of independent scores reaches each value.
 
     Args:
         parts: distributions of scores, each with the number of scores that have it.
@@ -38,7 +38,7 @@ def tails(parts: Iterable[tuple[Scores, int]]) -> Floats:
     total = np.ones(1)
     for scores, often in parts:
         total = _added(total, _power(_dense(scores), often))
-    density = np.zeros(MOST + 1)
+    density = np.zeros(MAX_SCORE + 1)
     density[: len(total)] = total
     return np.minimum(np.cumsum(density[::-1])[::-1], 1.0)
 
@@ -49,7 +49,7 @@ def hypergeometric(population: int, marked: int, drawn: int, weight: int) -> Sco
     hits = np.arange(max(0, drawn + marked - population), min(marked, drawn) + 1)
     scores: dict[int, float] = {}
     for count, probability in zip(hits.tolist(), hypergeom.pmf(hits, population, marked, drawn).tolist(), strict=True):
-        score = min(count * weight, MOST)
+        score = min(count * weight, MAX_SCORE)
         scores[score] = scores.get(score, 0.0) + probability
     return scores
 
@@ -73,9 +73,9 @@ def _power(density: Floats, often: int) -> Floats:
 
 
 def _added(left: Floats, right: Floats) -> Floats:
-    """Return the distribution of the sum of two scores; what exceeds MOST is put there."""
+    """Return the distribution of the sum of two scores; what exceeds MAX_SCORE is put there."""
     both = np.convolve(left, right)
-    if len(both) > MOST + 1:
-        both[MOST] += both[MOST + 1 :].sum()
-        both = both[: MOST + 1]
+    if len(both) > MAX_SCORE + 1:
+        both[MAX_SCORE] += both[MAX_SCORE + 1 :].sum()
+        both = both[: MAX_SCORE + 1]
     return both

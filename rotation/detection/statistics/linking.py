@@ -32,7 +32,7 @@ ABILITY_SD = 3.0  # log odds; wide: it only keeps a run that passed all, or none
 TASK_SD = 1.4  # log odds, within a cohort
 CLOSE = 1e-5  # log odds; far below any figure that is shown
 GROUPS = 20  # of the jackknife
-FEWEST = 5  # groups that an interval can be told from
+MIN_GROUPS = 5  # below, no interval can be told
 REJECTED = 4.685  # standard deviations at which the biweight is nothing; 95 % efficient where nobody cheats
 MAD = 1.4826  # a normal's standard deviation / its median absolute deviation
 
@@ -103,7 +103,7 @@ class LinkedRuns:
         """Return figures (N,) of a calibration with their intervals; a share's interval stays between 0 and 1."""
         values = figures(self.scale)
         again = np.array([figures(scale) for scale in self.again]).reshape(len(self.again), len(values))
-        if len(again) < FEWEST:
+        if len(again) < MIN_GROUPS:
             return [Estimate(_known(value), None, None, None) for value in values]
         k = len(again)
         errors = np.sqrt((k - 1) / k * ((again - again.mean(0)) ** 2).sum(0))

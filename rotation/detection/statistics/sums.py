@@ -10,13 +10,13 @@ import numpy as np
 from scipy.special import ndtr
 
 from rotation.detection.statistics.table import Bools, Floats
+from rotation.detection.statistics.tails import MIN_P_VALUE
 
 GRID = 256
 FEW = 100
-SMALLEST = 1e-15
 UPPER = 0.9
 NORMAL_UPPER = 1.2815515655446004
-BELIEF = 50.0  # weight of the prior spread, as a number of z-scores
+SPREAD_PRIOR_WEIGHT = 50.0  # as a number of z-scores
 
 
 def reach(gain: Floats, chances: Floats, seen: Bools) -> Floats:
@@ -39,7 +39,7 @@ def reach(gain: Floats, chances: Floats, seen: Bools) -> Floats:
         masses[:, :end] -= moved
         masses[:, size : end + size] += moved
         end += int(size)
-    tail: Floats = np.clip(masses[:, int(sizes[seen == raises].sum()) :].sum(axis=1), SMALLEST, 1)
+    tail: Floats = np.clip(masses[:, int(sizes[seen == raises].sum()) :].sum(axis=1), MIN_P_VALUE, 1)
     return tail
 
 
@@ -48,7 +48,7 @@ def _normal_reach(gain: Floats, chances: Floats, seen: Bools) -> Floats:
     sd = np.sqrt(spread @ gain**2)
     far = ((seen - chances) @ gain) / sd
     skewness = (spread * (1 - 2 * chances)) @ gain**3 / sd**3
-    tail: Floats = np.clip(ndtr(-(far - skewness / 6 * (far**2 - 1))), SMALLEST, 1)
+    tail: Floats = np.clip(ndtr(-(far - skewness / 6 * (far**2 - 1))), MIN_P_VALUE, 1)
     return tail
 
 
@@ -68,7 +68,7 @@ def set_right(z: Floats) -> Floats:
     """
     if not len(z):
         return z
-    trust = len(z) / (len(z) + BELIEF)
+    trust = len(z) / (len(z) + SPREAD_PRIOR_WEIGHT)
     middle = float(np.median(z))
     spread = (float(np.quantile(z, UPPER)) - middle) / NORMAL_UPPER
     right: Floats = (z - trust * max(middle, 0.0)) / (1 + trust * max(spread - 1, 0.0))

@@ -16,7 +16,7 @@ from rotation.detection.statistics.table import Floats
 
 ROUNDS = 40
 NEAR = 0.02  # tilt below which r* would divide zero by zero
-SMALLEST, LARGEST = 1e-15, 0.9  # a p-value near 1 would drown all others
+MIN_P_VALUE, MAX_P_VALUE = 1e-15, 0.9  # a p-value near 1 would drown all others
 CLOSE = 1e-7
 
 
@@ -73,5 +73,5 @@ def _cumulants(values: Floats, chances: Floats, tilt: float, extra: float) -> tu
 def combined(p_values: Sequence[float], weights: Sequence[float]) -> float:
     """Combine p-values of one hypothesis that may depend on each other in any way (truncated Cauchy combination)."""
     pairs = list(zip(weights, p_values, strict=True))
-    tangents = sum(weight * math.tan((0.5 - min(max(p, SMALLEST), LARGEST)) * math.pi) for weight, p in pairs)
+    tangents = sum(weight * math.tan((0.5 - min(max(p, MIN_P_VALUE), MAX_P_VALUE)) * math.pi) for weight, p in pairs)
     return 0.5 - math.atan(tangents / sum(weights)) / math.pi

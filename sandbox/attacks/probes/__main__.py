@@ -18,7 +18,7 @@ import time
 from typing import Any
 
 from sandbox.attacks.probes import files, foreign_abis, kernel, network, resources, weakened_process
-from sandbox.attacks.probes.network_exits import PATIENCE
+from sandbox.attacks.probes.network_exits import PROBE_TIMEOUT_SECONDS
 from sandbox.attacks.probes.outcomes import ATTEMPTS, Attempt, Ending, blocked, escaped
 
 MODULES = (network, foreign_abis, kernel, files, resources)
@@ -57,8 +57,8 @@ def _ending(name: str, function: Attempt, control: dict[str, Any]) -> Ending:
 
 def reached() -> str:
     """Fetch something through the relay."""
-    deadline = time.monotonic() + PATIENCE
-    with socket.create_connection(("127.0.0.1", PORT), PATIENCE) as sock:
+    deadline = time.monotonic() + PROBE_TIMEOUT_SECONDS
+    with socket.create_connection(("127.0.0.1", PORT), PROBE_TIMEOUT_SECONDS) as sock:
         sock.sendall(b"GET / HTTP/1.0\r\nHost: 127.0.0.1:8700\r\n\r\n")
         reply = b""
         while time.monotonic() < deadline and (data := sock.recv(4096)):

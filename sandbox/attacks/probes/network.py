@@ -14,7 +14,7 @@ import struct
 from functools import partial
 from pathlib import Path
 
-from sandbox.attacks.probes.network_exits import PATIENCE, interfaces, reaches, routed, routes, sends
+from sandbox.attacks.probes.network_exits import PROBE_TIMEOUT_SECONDS, interfaces, reaches, routed, routes, sends
 from sandbox.attacks.probes.outcomes import ATTEMPTS, REFUSED, Ending, attempt, blocked, escaped, setting
 
 RESOLVERS = ("127.0.0.1", "127.0.0.11", "127.0.0.53")  # ours, an engine's, systemd's
@@ -62,7 +62,7 @@ def _asks(kind: int, resolvers: tuple[str, ...]) -> Ending:
     last: object = ""
     for resolver in resolvers:
         with socket.socket(socket.AF_INET, kind) as sock:
-            sock.settimeout(PATIENCE)
+            sock.settimeout(PROBE_TIMEOUT_SECONDS)
             try:
                 sock.connect((resolver, 53))
                 sock.send(QUERY if kind == socket.SOCK_DGRAM else len(QUERY).to_bytes(2, "big") + QUERY)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sandbox.attacks.probes.outcomes import Attempt, Ending, blocked, escaped
 
-PATIENCE = 3.0
+PROBE_TIMEOUT_SECONDS = 3.0
 WIRE = "quarterturn0"  # how a control calls its end
 DOCUMENTATION = tuple(map(ipaddress.IPv4Network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")))
 SIOCGIFADDR = 0x8915
@@ -57,7 +57,7 @@ def sends(function: Attempt) -> Attempt:
 def reaches(family: int, kind: int, address: tuple[str, int], *, fast: bool = False) -> Ending:
     """Try to reach an address: only a refusal of the kernel counts as blocked, for a time-out means a packet left."""
     with socket.socket(family, kind) as sock:
-        sock.settimeout(PATIENCE)
+        sock.settimeout(PROBE_TIMEOUT_SECONDS)
         try:
             if fast:
                 sock.sendto(b"x", MSG_FASTOPEN, address)

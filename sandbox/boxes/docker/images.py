@@ -15,7 +15,7 @@ from sandbox.boxes.docker.engine import Engine
 from sandbox.errors import Refused
 from sandbox.image_reference import ImageReference
 
-LARGEST = 20 * 1024**3  # bytes; an engine lays an image under a container as it is, so its size costs a run nothing
+MAX_IMAGE_BYTES = 20 * 1024**3  # an engine lays an image under a container as it is, so its size costs a run nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +82,10 @@ class EngineImage:
         for its, ours in zip(self.platform, platform, strict=True):
             if its and ours and its != ours:
                 raise Refused(f"the image {self.name} is for {its}; this engine runs {ours}: build it for that")
-        if self.size > LARGEST:
+        if self.size > MAX_IMAGE_BYTES:
             raise Refused(
-                f"the image {self.name} has {self.size / 1024**3:.1f} GiB; at most {LARGEST / 1024**3:g} are run here"
+                f"the image {self.name} has {self.size / 1024**3:.1f} GiB; "
+                f"at most {MAX_IMAGE_BYTES / 1024**3:g} are run here"
             )
         for place in self.volumes:
             path = PurePosixPath(place)

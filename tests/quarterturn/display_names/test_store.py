@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from quarterturn.display_names.rules import ReservedName
-from quarterturn.display_names.store import MOST, NamedAgent
+from quarterturn.display_names.store import MAX_NAMES, NamedAgent
 from quarterturn.errors import Malformed, NameTaken, NotFound, OverQuota
 from quarterturn.submissions.store.requests import SubmissionRequest
 
@@ -112,9 +112,9 @@ def test_a_name_of_another_form_or_a_reserved_one_takes_nothing(house):
 @both
 def test_an_account_cannot_hoard_names(house):
     words = [f"Falcon {letter}" for letter in "abcdefghjkmnpqrstuvwxyz"]
-    for name in words[:MOST]:
+    for name in words[:MAX_NAMES]:
         house.display_names.choose("ada", "mine", name)
-    with pytest.raises(OverQuota, match=str(MOST)):
-        house.display_names.choose("ada", "mine", words[MOST])
+    with pytest.raises(OverQuota, match=str(MAX_NAMES)):
+        house.display_names.choose("ada", "mine", words[MAX_NAMES])
     assert house.display_names.choose("ada", "mine", words[0]).display_name == words[0]
-    assert house.display_names.choose("bob", "mine", words[MOST]).display_name == words[MOST]
+    assert house.display_names.choose("bob", "mine", words[MAX_NAMES]).display_name == words[MAX_NAMES]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from quarterturn.app import Application
-from quarterturn.display_names.store import MOST
+from quarterturn.display_names.store import MAX_NAMES
 from quarterturn.submissions.store.requests import SubmissionRequest
 
 from ..conftest import made_once
@@ -135,10 +135,13 @@ def test_a_maintainer_removes_a_name_for_good_and_that_is_logged(named, problem,
 
 
 def test_an_account_has_so_many_names_and_no_more(named, problem):
-    for letter in "abcdefghjkmnpqrstuvwx"[:MOST]:
+    for letter in "abcdefghjkmnpqrstuvwx"[:MAX_NAMES]:
         assert choose(named, f"Falcon {letter}").status_code == 200
     said = choose(named, "Heron")
-    assert (problem(said), said.json()["limit"]) == ("quota", {"name": "display_names", "value": MOST, "unit": "names"})
+    assert (problem(said), said.json()["limit"]) == (
+        "quota",
+        {"name": "display_names", "value": MAX_NAMES, "unit": "names"},
+    )
     assert choose(named, "Falcon a").status_code == 200
 
 

@@ -118,7 +118,7 @@ def test_an_account_watches_a_few_at_a_time(site, problem):
 
     async def crowd():
         with ExitStack() as stack:
-            for _ in range(module.MOST):
+            for _ in range(module.MAX_STREAMS_PER_ACCOUNT):
                 stack.enter_context(watchers.watching(name, ada, look(name)))
             with pytest.raises(Crowded), watchers.watching(name, ada, look(name)):
                 pass

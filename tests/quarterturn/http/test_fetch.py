@@ -136,7 +136,7 @@ def test_another_folder_in_its_place_is_left_alone(service, say, tmp_path):
 
 
 def test_two_do_not_fetch_into_one_folder(service, say, tmp_path, monkeypatch):
-    monkeypatch.setattr(release_download, "_PATIENCE", 0.0)
+    monkeypatch.setattr(release_download, "_LOCK_TIMEOUT_SECONDS", 0.0)
     with locked(tmp_path, 0.0, "a test", folder=True):
         say("fetch", service[0], "--to", tmp_path).refuses(6, "the lock for downloading releases")
 

@@ -137,8 +137,8 @@ def test_requests_with_a_token_or_another_method_bypass_the_cache(place):
 
 
 def test_invented_queries_fill_no_memory(place, monkeypatch):
-    monkeypatch.setattr(response_cache, "MOST", 10)
-    monkeypatch.setattr(response_cache, "MOST_BYTES", 24)
+    monkeypatch.setattr(response_cache, "MAX_RESPONSES", 10)
+    monkeypatch.setattr(response_cache, "MAX_BYTES", 24)
     for number in range(50):
         place.ask(query=b"%d" % number)
         assert len(place.shelf._kept) <= 6

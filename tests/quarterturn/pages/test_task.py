@@ -42,9 +42,9 @@ def test_a_task_of_the_dev_set_has_nothing_in_the_log(found):
 
 
 def test_a_long_starting_state_is_cut(found):
-    found["task"] |= {"initial_state": {"filesystem": {"files": {"a": "<" * 2 * task.LONGEST}}}}
+    found["task"] |= {"initial_state": {"filesystem": {"files": {"a": "<" * 2 * task.MAX_STATE_CHARACTERS}}}}
     page = task.page(found, None)
-    assert page.count("&lt;") < task.LONGEST
+    assert page.count("&lt;") < task.MAX_STATE_CHARACTERS
     assert "The JSON has all of it" in page
 
 

@@ -344,13 +344,13 @@ def test_a_job_that_this_machine_cannot_run_is_set_aside_and_ends_with_a_code_an
 
     monkeypatch.setattr(house, "box", fails)
     made = submit(house)
-    for attempt in range(1, jobs.PATIENCE):
+    for attempt in range(1, jobs.MAX_MACHINE_ATTEMPTS):
         house.job_worker.work(house.queue.claim("w"), threading.Event())
         waits = house.submissions.get(made.id)
         assert (waits.state, house.owner_view.waits(waits)) == ("queued", "again")
         clock.now += pause(attempt)
     assert "word" not in caplog.text
-    assert caplog.text.count(f"{made.id} waits; next try") == jobs.PATIENCE - 1
+    assert caplog.text.count(f"{made.id} waits; next try") == jobs.MAX_MACHINE_ATTEMPTS - 1
     house.job_worker.work(house.queue.claim("w"), threading.Event())
     shown = house.owner_view.of(house.submissions.get(made.id))
     assert (shown["state"], shown["failure"]["code"], shown["charged"]) == ("failed", "machine", False)

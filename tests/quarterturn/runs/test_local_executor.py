@@ -142,7 +142,7 @@ def test_trouble_is_said_once_and_so_is_its_end(house, workers, monkeypatch, cap
     caplog.set_level("INFO")
     tries = threading.Semaphore(0)
     claim = house.queue.claim
-    monkeypatch.setattr("quarterturn.retry_loop.LONGEST", 0.01)
+    monkeypatch.setattr("quarterturn.retry_loop.MAX_RETRY_DELAY_SECONDS", 0.01)
     monkeypatch.setattr("quarterturn.runs.postgres_executor.POLL", 0.02)
     monkeypatch.setattr("quarterturn.runs.postgres_executor.REAP", 3600.0)  # who reaps meets no trouble, and ends none
 

@@ -90,7 +90,7 @@ def fill(house, grammars, wanted, prover=None, workers=2, *, seed=SEED, around=N
     """Fill a set with tasks of a few free choices: it takes most of a draw's time to find and to check thousands."""
     supply = TaskGenerator(grammars, house.vault, house.drafts, prover or Prover(), workers=workers)
     with pytest.MonkeyPatch.context() as patched:
-        for name in ("MOST", "FEWER"):
+        for name in ("CHOICES_PER_PARAMETER", "REDUCED_CHOICES"):
             patched.setattr(free_choices, name, 16)
         return supply.fill(wanted, seed, author="ada", around=around or TaskIndex(), **more)
 

@@ -11,7 +11,7 @@ from scipy.stats import binom, hypergeom
 
 from rotation.detection.detectors.detector_result import DetectorResult
 from rotation.detection.detectors.echoes import echo
-from rotation.detection.statistics.exact_sums import MOST, hypergeometric, lattice, tails
+from rotation.detection.statistics.exact_sums import MAX_SCORE, hypergeometric, lattice, tails
 from rotation.detection.statistics.served_values import SaidValues, ServedValues
 from rotation.detection.statistics.table import ResultTable
 
@@ -29,7 +29,7 @@ def test_tails_of_sums_are_those_of_the_binomial_and_of_enumeration():
     reached = tails([(coin, 40)])
     assert np.allclose([reached[3 * k] for k in range(1, 20)], binom.sf(np.arange(19), 40, 0.1), rtol=1e-12)
     dice = [{0: 0.5, 2: 0.25, 9: 0.25}, {1: 0.75, 4: 0.25}, {0: 0.125, 30: 0.875}]
-    by_hand = np.zeros(MOST + 1)
+    by_hand = np.zeros(MAX_SCORE + 1)
     for sides in product(*(die.items() for die in dice)):
         by_hand[: sum(score for score, _ in sides) + 1] += np.prod([chance for _, chance in sides])
     assert np.allclose(tails((die, 1) for die in dice), by_hand, rtol=1e-12)
@@ -37,8 +37,8 @@ def test_tails_of_sums_are_those_of_the_binomial_and_of_enumeration():
 
 def test_small_tails_keep_their_digits_and_large_sums_are_kept_at_the_end():
     assert tails([({0: 1 - 1e-5, 7: 1e-5}, 3)])[21] == pytest.approx(1e-15, rel=1e-9)
-    assert tails([({0: 0.5, 300: 0.5}, 2)])[MOST] == pytest.approx(0.25)
-    assert lattice(1e9) == MOST
+    assert tails([({0: 0.5, 300: 0.5}, 2)])[MAX_SCORE] == pytest.approx(0.25)
+    assert lattice(1e9) == MAX_SCORE
     assert lattice(-3.0) == 0
 
 

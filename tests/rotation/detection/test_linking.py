@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from rotation.detection.statistics.linking import FEWEST, LinkedRuns, groups, link
+from rotation.detection.statistics.linking import MIN_GROUPS, LinkedRuns, groups, link
 from rotation.detection.statistics.table import ResultTable
 
 from .worlds import table_of
@@ -138,7 +138,7 @@ def test_intervals_stay_between_nothing_and_everything():
 
 def test_too_few_families_give_no_interval():
     table = world(8)
-    few = replace(table, family=table.family % (FEWEST - 1), families=table.families[: FEWEST - 1])
+    few = replace(table, family=table.family % (MIN_GROUPS - 1), families=table.families[: MIN_GROUPS - 1])
     assert {one.low for one in link(few).linked()} == {None}
 
 

@@ -265,7 +265,7 @@ def test_silent_connections_are_cut_off(callbacks):
 def test_a_process_that_stands_still_holds_nobody_up(mortal_callbacks, tmp_path, monkeypatch):
     callbacks = mortal_callbacks
     token, _ = callbacks.admit(tmp_path)
-    monkeypatch.setattr("sandbox.endpoint.callbacks.PATIENCE", 0.1)
+    monkeypatch.setattr("sandbox.endpoint.callbacks.LISTENER_TIMEOUT_SECONDS", 0.1)
     os.kill(first_of(callbacks._process), signal.SIGSTOP)
     with pytest.raises(Lost, match="does not answer"):
         callbacks.forget(token)

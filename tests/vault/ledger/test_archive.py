@@ -167,7 +167,7 @@ def test_what_is_not_hostile_is_unpacked(tmp_path):
 
 def test_no_byte_of_a_header_can_be_another_one(tmp_path):
     path = tmp_path / "a.tar"
-    for place in range(archives.LONGEST, BLOCK):  # a change of the name may give another name
+    for place in range(archives.MAX_NAME_BYTES, BLOCK):  # a change of the name may give another name
         changed = bytearray(WHOLE)
         changed[place] ^= 1
         path.write_bytes(changed)
@@ -176,7 +176,7 @@ def test_no_byte_of_a_header_can_be_another_one(tmp_path):
 
 
 def test_the_number_of_members_is_capped(tmp_path, monkeypatch):
-    monkeypatch.setattr(archives, "MOST", 1)
+    monkeypatch.setattr(archives, "MAX_MEMBERS", 1)
     with pytest.raises(Malformed, match="more than 1 members"):
         unpacked(WHOLE, tmp_path)
 

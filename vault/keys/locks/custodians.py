@@ -35,7 +35,7 @@ except ImportError:
 
 FORMAT = "quarterturn/share/v1"
 SPLIT_SIZE, ITERATION_EXPONENT = 8, 0
-FEWEST, MOST = 2, 16  # one share alone would be the key; SLIP-39 numbers its shares with four bits
+MIN_THRESHOLD, MAX_CUSTODIANS = 2, 16  # one share alone would be the key; SLIP-39 numbers its shares with four bits
 AGE = re.compile(rb"age-encryption\.org/v1\n|-----BEGIN AGE ENCRYPTED FILE-----")
 _SHARE = Schema({**SCHEMA["$defs"]["share"], "$defs": SCHEMA["$defs"]})
 
@@ -106,7 +106,7 @@ class Split:
     """Sealer that splits the sealing key among custodians.
 
     Attributes:
-        threshold: how many of them open the ring, at least FEWEST.
+        threshold: how many of them open the ring, at least MIN_THRESHOLD.
         custodians: their names, and their public keys as age or SSH write them.
         deliver: is given what is each custodian's own, encrypted to them, before the lock is made.
         entropy: the source of keys and nonces.
@@ -124,10 +124,12 @@ class Split:
         Raises:
             Malformed: the threshold does not fit, or a public key is none, or another custodian's too.
         """
-        if len(self.custodians) > MOST:
-            raise Malformed(f"there can be at most {MOST} custodians, not {len(self.custodians)}")
-        if not FEWEST <= self.threshold <= len(self.custodians):
-            raise Malformed(f"the threshold must be from {FEWEST} to {len(self.custodians)} (the number of custodians)")
+        if len(self.custodians) > MAX_CUSTODIANS:
+            raise Malformed(f"there can be at most {MAX_CUSTODIANS} custodians, not {len(self.custodians)}")
+        if not MIN_THRESHOLD <= self.threshold <= len(self.custodians):
+            raise Malformed(
+                f"the threshold must be from {MIN_THRESHOLD} to {len(self.custodians)} (the number of custodians)"
+            )
         recipients = {custodian: _recipient(custodian, public) for custodian, public in self.custodians.items()}
         if len({" ".join(public.split()[:2]) for public in self.custodians.values()}) < len(recipients):
             raise Malformed("two custodians have one key: each holds a share with a key of their own")

@@ -23,9 +23,9 @@ from vault.files import make_folder, sync
 BLOCK = 512
 RECORD = 20 * BLOCK  # the whole archive is a multiple of it, as tar's own are
 PIECE = 1 << 20  # bytes that are read at once
-LONGEST = 100  # bytes of a member's name
-LARGEST = 8**11 - 1  # bytes of a member: eleven octal digits
-MOST = 1 << 17  # members that are unpacked: those of a log of 33 million leaves
+MAX_NAME_BYTES = 100
+MAX_MEMBER_BYTES = 8**11 - 1  # eleven octal digits
+MAX_MEMBERS = 1 << 17  # those of a log of 33 million leaves
 
 _PART = r"[A-Za-z0-9_-][A-Za-z0-9._-]*"
 _NAME = re.compile(rf"{_PART}(?:/{_PART})+", re.ASCII)
@@ -116,8 +116,8 @@ def _members(file: BinaryIO, release: str) -> Iterator[tuple[str, int]]:
     total, place, last, count = os.fstat(file.fileno()).st_size, 0, "", 0
     while any(block := file.read(BLOCK)):
         name, size = _read_header(block)
-        if (count := count + 1) > MOST:
-            raise Malformed(f"the archive has more than {MOST} members")
+        if (count := count + 1) > MAX_MEMBERS:
+            raise Malformed(f"the archive has more than {MAX_MEMBERS} members")
         if not name.startswith(f"{release}/") or name <= last:
             raise Malformed(f"the archive's member {name} does not belong there: {release} has sorted names of its own")
         end = place + BLOCK + size + -size % BLOCK
@@ -136,7 +136,7 @@ def _members(file: BinaryIO, release: str) -> Iterator[tuple[str, int]]:
 
 def _read_header(block: bytes) -> tuple[str, int]:
     """Read a header, which has to be the very one that `archive` writes for this name and size."""
-    name, digits = block[:LONGEST].rstrip(b"\0").decode("ascii", "replace"), block[124:135]
+    name, digits = block[:MAX_NAME_BYTES].rstrip(b"\0").decode("ascii", "replace"), block[124:135]
     if re.fullmatch(rb"[0-7]{11}", digits):
         size = int(digits, 8)
         if _NAME.fullmatch(name) and block == _header(name, size):
@@ -146,10 +146,10 @@ def _read_header(block: bytes) -> tuple[str, int]:
 
 def _header(name: str, size: int) -> bytes:
     """Write the header of a plain file (POSIX.1-2017, pax, "ustar Interchange Format")."""
-    if len(name) > LONGEST or size > LARGEST or not _NAME.fullmatch(name):
+    if len(name) > MAX_NAME_BYTES or size > MAX_MEMBER_BYTES or not _NAME.fullmatch(name):
         raise Malformed(f"{name}, of {size} bytes, has no place in an archive of a release")
     owner, time = b"0000000\0" * 2, b"0" * 11 + b"\0"
-    start = name.encode().ljust(LONGEST, b"\0") + b"0000644\0" + owner + b"%011o\0" % size + time
+    start = name.encode().ljust(MAX_NAME_BYTES, b"\0") + b"0000644\0" + owner + b"%011o\0" % size + time
     end = b"0" + bytes(100) + b"ustar\x0000" + bytes(64) + b"0000000\0" * 2
     whole = (start + b" " * 8 + end).ljust(BLOCK, b"\0")
     return start + b"%06o\0 " % sum(whole) + whole[len(start) + 8 :]

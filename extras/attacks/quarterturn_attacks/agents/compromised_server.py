@@ -17,7 +17,7 @@ from pathlib import Path
 
 FILES = Path(os.environ.get("HOSTILE_DATA", "/data")) / "files"
 HUGE = 1 << 40
-MANY = 30_000
+FILE_COUNT = 30_000
 DEEP = 150
 FILLER = 4 << 20
 
@@ -50,7 +50,7 @@ def sparse() -> None:
 def many() -> None:
     """Make more files than any state has."""
     with contextlib.suppress(OSError):
-        for number in range(MANY):
+        for number in range(FILE_COUNT):
             os.close(os.open(FILES / f"f{number}", os.O_CREAT | os.O_WRONLY))
 
 

@@ -25,7 +25,7 @@ from quarterturn_attacks.agents.raw_client import (
 )
 
 MIB = 1 << 20
-MANY, THOUSAND = 40, 1000
+CONCURRENT_CALLS, THOUSAND = 40, 1000
 SLOWLY = 18.0
 ROWS = 6_000_000
 
@@ -33,7 +33,7 @@ ROWS = 6_000_000
 def drip(beginning: str) -> dict[str, Any]:
     """Begin many requests and go on a byte a second; say how many were cut off, and whether others were served."""
     held = []
-    for _ in range(MANY):
+    for _ in range(CONCURRENT_CALLS):
         with contextlib.suppress(OSError):
             held.append(dial())
             held[-1].sendall(beginning.encode())
@@ -115,8 +115,8 @@ def unlisted() -> dict[str, Any]:
 def at_once() -> dict[str, Any]:
     """Make many calls at the same time."""
     body = calling("filesystem__list_allowed_directories")
-    with ThreadPoolExecutor(MANY) as pool:
-        statuses = list(pool.map(lambda _: quietly(body), range(MANY)))
+    with ThreadPoolExecutor(CONCURRENT_CALLS) as pool:
+        statuses = list(pool.map(lambda _: quietly(body), range(CONCURRENT_CALLS)))
     return {"successes": statuses.count(200)}
 
 
@@ -126,7 +126,7 @@ def held_bodies() -> dict[str, Any]:
     fat = calling("filesystem__write_file", path="/data/files/fat", content="\U0001f600" + "x" * (MIB - 1000))
     wide = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "x", "arguments": {"x": ['
     wide += b"{}," * (MIB // 3 - 100) + b"0]}}}"
-    with ThreadPoolExecutor(MANY) as pool:
+    with ThreadPoolExecutor(CONCURRENT_CALLS) as pool:
         first = pool.submit(quietly, slow)
         time.sleep(0.5)
         statuses = list(pool.map(quietly, [fat, wide] * 15))

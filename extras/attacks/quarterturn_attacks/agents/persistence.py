@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from quarterturn_attacks.agents.raw_client import PATIENCE, call
+from quarterturn_attacks.agents.raw_client import ANSWER_TIMEOUT_SECONDS, call
 
 WORD = os.environ.get("HOSTILE_WORD", "hostile-word")
 APART = ("/proc", "/sys", "/dev/pts")
@@ -146,7 +146,7 @@ def acts_later() -> dict[str, Any]:
             time.sleep(1.5)
             call("filesystem__write_file", path="/data/files/colour.txt", content="heliotrope")
         os._exit(0)
-    return {"patience": PATIENCE}
+    return {"patience": ANSWER_TIMEOUT_SECONDS}
 
 
 ATTEMPTS: Mapping[str, Callable[[], Mapping[str, Any]]] = {

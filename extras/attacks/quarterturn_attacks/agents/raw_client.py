@@ -12,16 +12,16 @@ from urllib.parse import urlsplit
 _URL = urlsplit(os.environ.get("QUARTERTURN_URL", "http://127.0.0.1:8700"))
 ADDRESS = (_URL.hostname or "127.0.0.1", _URL.port or 8700)
 HOST = f"{ADDRESS[0]}:{ADDRESS[1]}"
-PATIENCE = 20.0
+ANSWER_TIMEOUT_SECONDS = 20.0
 FILE = "/data/files/colour.txt"
 
 
-def dial(patience: float = PATIENCE) -> socket.socket:
+def dial(patience: float = ANSWER_TIMEOUT_SECONDS) -> socket.socket:
     """Open a connection to the gateway."""
     return socket.create_connection(ADDRESS, patience)
 
 
-def send(data: bytes, patience: float = PATIENCE) -> bytes:
+def send(data: bytes, patience: float = ANSWER_TIMEOUT_SECONDS) -> bytes:
     """Send bytes over a connection of their own, and give what comes back until it is closed or time is up."""
     answer = b""
     with dial(patience) as caller:

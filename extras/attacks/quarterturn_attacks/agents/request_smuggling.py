@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from quarterturn_attacks.agents.raw_client import HOST, PATIENCE, calling, request, send, solving, status, successes
+from quarterturn_attacks.agents.raw_client import (
+    ANSWER_TIMEOUT_SECONDS,
+    HOST,
+    calling,
+    request,
+    send,
+    solving,
+    status,
+    successes,
+)
 
 HIDDEN = request("POST", "/mcp", solving())
 LOOK = calling("filesystem__list_allowed_directories")
@@ -13,7 +22,7 @@ BRIEF = 4.0
 EXTENSION = 64 * 1024
 
 
-def met(data: bytes, patience: float = PATIENCE) -> dict[str, Any]:
+def met(data: bytes, patience: float = ANSWER_TIMEOUT_SECONDS) -> dict[str, Any]:
     """Send bytes and say what came back: the first status, and how many successes."""
     answer = send(data, patience)
     return {"status": status(answer), "successes": successes(answer)}

@@ -21,8 +21,8 @@ from typing import Any
 from quarterturn_measures.measures.call_accuracy import Schemas, key, pairs, without_retries
 from sandbox.transcript import CallRecord, ToolCall
 
-SHORTEST = 3
-"""Characters of a scalar that can tell where it is from."""
+MIN_TRACED_CHARACTERS = 3
+"""Of a scalar that can tell where it is from."""
 Edge = tuple[int, int]
 
 
@@ -136,7 +136,7 @@ def _scalars(value: Any) -> Iterator[str]:
             yield from _scalars(part)
     else:
         text = value if isinstance(value, str) else json.dumps(value)
-        if len(text) >= SHORTEST and value is not None and not isinstance(value, bool):
+        if len(text) >= MIN_TRACED_CHARACTERS and value is not None and not isinstance(value, bool):
             yield text
 
 

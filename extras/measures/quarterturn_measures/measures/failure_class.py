@@ -43,10 +43,9 @@ ALIKE = 0.5
 """Share of a text that a wrong argument has in common with the right one."""
 COMPARABLE = 8
 """Characters below which two arguments that differ are not alike."""
-SHORTEST = 3
-"""Characters of an argument that can name what a call is about."""
-LONGEST = 2000
-"""Characters of an argument that are compared."""
+MIN_SUBJECT_CHARACTERS = 3
+"""Of an argument that can name what a call is about, its subject."""
+MAX_COMPARED_CHARACTERS = 2000
 
 _INABILITY = re.compile(
     r"\b(?:can ?not|can't|could not|couldn't|unable|not able|not possible|impossible"
@@ -197,7 +196,9 @@ def _likeness(value: Any, wanted: Any) -> float:
     texts = [part if isinstance(part, str) else json.dumps(part, sort_keys=True) for part in (value, wanted)]
     if max(map(len, texts)) < COMPARABLE:
         return 0.0
-    return SequenceMatcher(None, texts[0][:LONGEST], texts[1][:LONGEST], autojunk=False).ratio()
+    return SequenceMatcher(
+        None, texts[0][:MAX_COMPARED_CHARACTERS], texts[1][:MAX_COMPARED_CHARACTERS], autojunk=False
+    ).ratio()
 
 
 def _constraint(case: _Case) -> str | None:
@@ -312,7 +313,7 @@ def _guards(node: Evidence, case: _Case) -> bool:
     """Say whether a conjunct is about what has to stay: no writing call of a solution names what it is about."""
     if _answers(node):
         return False
-    subject = [text for text in _subjects(node) if len(text) >= SHORTEST]
+    subject = [text for text in _subjects(node) if len(text) >= MIN_SUBJECT_CHARACTERS]
     written = " ".join(
         json.dumps(call.arguments, ensure_ascii=False)
         for solution in case.solutions
@@ -335,7 +336,7 @@ def _words(node: Evidence) -> str:
     arguments = json.dumps(dict(node.looked_at), ensure_ascii=False, sort_keys=True) if node.looked_at else ""
     found = f" ({node.found})" if node.found else ""
     inner = "; ".join(map(_words, node.children))
-    return " ".join(filter(None, (node.op, arguments, inner)))[:LONGEST] + found
+    return " ".join(filter(None, (node.op, arguments, inner)))[:MAX_COMPARED_CHARACTERS] + found
 
 
 def _excerpt(text: str, match: re.Match[str]) -> str:

@@ -26,10 +26,9 @@ NEAR = 5
 """Lines between a cited line and its symbol."""
 DIGITS = 9
 """Digits of a line's number that are read; a longer one is beyond the end of every file."""
-MOST = 1000
-"""Citations of an answer that are looked up, the first ones."""
-LONGEST = 4096
-"""Characters of a path."""
+MAX_CITATIONS = 1000
+"""Of an answer; the first ones are looked up."""
+MAX_PATH_CHARACTERS = 4096
 Status = Literal["grounded", "unresolved", "hallucinated"]
 
 _CITATION = re.compile(
@@ -83,7 +82,7 @@ def ground(answer: str | None, files: Versions, calls: Iterable[CallRecord]) -> 
     changing = (call for call in calls if call.passed_on and not reads(call.tool))
     written = {tuple(normal(text).split("/")) for call in changing for text in _names(call)}
     counts = {"grounded": 0, "unresolved": 0, "hallucinated": 0, "left_out": 0}
-    for cited in islice(dict.fromkeys(citations(answer or "", files)), MOST):
+    for cited in islice(dict.fromkeys(citations(answer or "", files)), MAX_CITATIONS):
         place = tuple(normal(cited.path).split("/"))
         own = any(_holds(name, place) for name in written)
         counts["left_out" if own else look_up(cited, files)] += 1
@@ -136,7 +135,7 @@ def _holds(name: tuple[str, ...], place: tuple[str, ...]) -> bool:
 
 def _names(call: CallRecord) -> Iterator[str]:
     """Yield the texts among a call's arguments that can be a path."""
-    texts = (text for text in _texts(call.arguments.values()) if len(text) <= LONGEST and "\n" not in text)
+    texts = (text for text in _texts(call.arguments.values()) if len(text) <= MAX_PATH_CHARACTERS and "\n" not in text)
     yield from (text for text in texts if normal(text))
 
 

@@ -41,15 +41,14 @@ _NOTHING = re.compile(r'\s*(?:""|\[\s*\]|\{\s*\}|null)?\s*\Z')
 _NO_DATA = re.compile(r'"data"\s*:\s*(?:\[\s*\]|null)')
 CAUSES = (*(cause for cause, _ in _RULES), EMPTY, OTHER)
 """Every cause, in the order in which the rules are tried."""
-LONGEST = 4000
-"""Characters of an error's text that are read."""
+MAX_ERROR_CHARACTERS = 4000
 
 
 def root_cause(call: CallRecord) -> str | None:
     """Return the cause of a call that failed or came back with nothing; None for one that did neither."""
     if not call.passed_on:
         return None
-    text = call.result[:LONGEST]
+    text = call.result[:MAX_ERROR_CHARACTERS]
     nothing = _NOTHING.match(text) or _NO_DATA.search(text)
     if succeeded(call):
         return EMPTY if nothing else None

@@ -13,12 +13,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from quarterturn_measures.measures.failure_class import reads
+from quarterturn_measures.measures.failure_class import MIN_SUBJECT_CHARACTERS, reads
 from sandbox.transcript import ModelCall
 
 TOOL, ARGUMENTS = "tool", "arguments"
-SHORTEST = 3
-"""Characters of an argument that can name what a call is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,4 +79,4 @@ def _names(arguments: str) -> set[str]:
     except (ValueError, RecursionError):
         return set()
     values = value.values() if isinstance(value, dict) else ()
-    return {text for text in values if isinstance(text, str) and len(text) >= SHORTEST}
+    return {text for text in values if isinstance(text, str) and len(text) >= MIN_SUBJECT_CHARACTERS}

@@ -17,14 +17,14 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TypeVar
 
-from sandbox.results.interval import ENOUGH, Figure, student
+from sandbox.results.interval import MIN_CLUSTERS, Figure, student
 
 Observation = TypeVar("Observation", bound=Hashable)
 
 Combinations = Mapping[tuple[str, ...], int]
 """Ratings of one subject, each rater's, and how many subjects have them."""
-FEWEST = 2
-"""Ratings of a subject that can agree."""
+MIN_RATINGS = 2
+"""Of a subject; one rating agrees with nothing."""
 
 
 def cohen_kappa(combinations: Combinations) -> Fraction | None:
@@ -33,10 +33,10 @@ def cohen_kappa(combinations: Combinations) -> Fraction | None:
     Raises:
         ValueError: a combination has not two ratings.
     """
-    if any(len(ratings) != FEWEST for ratings in combinations):
+    if any(len(ratings) != MIN_RATINGS for ratings in combinations):
         raise ValueError("Cohen's kappa is of two raters")
     n = sum(combinations.values())
-    first, second = (_marginal(combinations, rater) for rater in range(FEWEST))
+    first, second = (_marginal(combinations, rater) for rater in range(MIN_RATINGS))
     observed = Fraction(sum(count for (one, other), count in combinations.items() if one == other), n or 1)
     expected = Fraction(sum(count * second[category] for category, count in first.items()), n * n or 1)
     return _beyond_chance(observed, expected) if n else None
@@ -51,7 +51,7 @@ def fleiss_kappa(combinations: Combinations) -> Fraction | None:
     raters = {len(ratings) for ratings in combinations}
     if not raters:
         return None
-    if len(raters) > 1 or (m := min(raters)) < FEWEST:
+    if len(raters) > 1 or (m := min(raters)) < MIN_RATINGS:
         raise ValueError("Fleiss' kappa is of subjects that all raters have rated")
     n = sum(combinations.values())
     agreeing = sum(
@@ -72,7 +72,7 @@ def krippendorff_alpha(combinations: Combinations, order: Sequence[str] | None =
     Raises:
         ValueError: a rating has no place in the order.
     """
-    paired = {ratings: count for ratings, count in combinations.items() if len(ratings) >= FEWEST}
+    paired = {ratings: count for ratings, count in combinations.items() if len(ratings) >= MIN_RATINGS}
     totals = _totals(paired)
     if order is not None and (strange := sorted(set(totals) - set(order))):
         raise ValueError(f"{strange[0]!r} has no place in the order {', '.join(order)}")
@@ -108,7 +108,7 @@ def jackknife(
     value, n, k = statistic(total), total.total(), len(clusters)
     if value is None:
         return Figure(None, n, None, None)
-    without = [statistic(total - cluster) for cluster in clusters] if k >= ENOUGH else [None]
+    without = [statistic(total - cluster) for cluster in clusters] if k >= MIN_CLUSTERS else [None]
     known = [float(part) for part in without if part is not None]
     if len(known) < len(without):
         return Figure(float(value), n, -1.0, 1.0)

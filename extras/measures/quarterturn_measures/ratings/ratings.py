@@ -19,7 +19,7 @@ from typing import Any
 
 from quarterturn.errors import Malformed
 from quarterturn_measures.claim_scores import SKELETON, csv_rows
-from quarterturn_measures.ratings.agreement import FEWEST, cohen_kappa, fleiss_kappa, jackknife, krippendorff_alpha
+from quarterturn_measures.ratings.agreement import MIN_RATINGS, cohen_kappa, fleiss_kappa, jackknife, krippendorff_alpha
 from sandbox.results.interval import Figure
 
 RATINGS = ("subject", "rater", "rating")
@@ -89,13 +89,13 @@ def agreement(given: Ratings, order: Sequence[str] | None = None) -> dict[str, A
     Raises:
         Malformed: there are fewer than two raters, or a rating has no place in the order.
     """
-    if len(given.raters) < FEWEST:
+    if len(given.raters) < MIN_RATINGS:
         raise Malformed(f"agreement is of two raters and more; there are {len(given.raters)}: name each rater's file")
     order = order or _numeric(given.categories)
     whole = given.clusters(given.raters, len(given.raters))
-    two = len(given.raters) == FEWEST
+    two = len(given.raters) == MIN_RATINGS
     try:
-        alpha = jackknife(given.clusters(given.raters, FEWEST), partial(krippendorff_alpha, order=order))
+        alpha = jackknife(given.clusters(given.raters, MIN_RATINGS), partial(krippendorff_alpha, order=order))
     except ValueError as error:
         raise Malformed(f"{error}; name every rating with --order, the lowest first") from None
     unmeasured = Figure(None, 0, None, None)

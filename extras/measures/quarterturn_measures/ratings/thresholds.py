@@ -21,7 +21,7 @@ from quarterturn_measures.claim_scores import JudgedTask
 from quarterturn_measures.measures.figures import pairs_by_skeleton
 from sandbox.results.interval import Figure, proportion
 
-USUAL = Fraction(3, 4)
+DEFAULT_THRESHOLD = Fraction(3, 4)
 THRESHOLDS = tuple(Fraction(text) for text in ("0.5", "0.6", "0.7", "0.75", "0.8", "0.9", "1"))
 
 
@@ -48,7 +48,7 @@ def sensitivity(
     submissions: Mapping[str, Sequence[JudgedTask]], thresholds: Sequence[Fraction] = THRESHOLDS
 ) -> list[AtThreshold]:
     """Return pass rates and ranks at each threshold, for submissions on the same tasks."""
-    usual = _passes(submissions, USUAL)
+    usual = _passes(submissions, DEFAULT_THRESHOLD)
     return [_at(submissions, threshold, usual) for threshold in thresholds]
 
 

@@ -12,7 +12,7 @@ from sandbox.kinds.forge.backend.protocol.urls import API
 from sandbox.kinds.forge.backend.protocol.web import HttpResponse
 
 T = TypeVar("T")
-USUAL, MOST = 30, 100
+DEFAULT_PAGE_ITEMS, MAX_PAGE_ITEMS = 30, 100
 SEARCHED = 1000  # results of a search that can be had
 
 
@@ -37,8 +37,8 @@ def found(call: ApiCall, items: Sequence[T], show: Callable[[T], Any], **more: A
 
 
 def _wanted(call: ApiCall) -> tuple[int, int]:
-    size = _number(call.query("per_page"), USUAL)
-    return max(_number(call.query("page"), 1), 1), min(size, MOST) if size > 0 else USUAL
+    size = _number(call.query("per_page"), DEFAULT_PAGE_ITEMS)
+    return max(_number(call.query("page"), 1), 1), min(size, MAX_PAGE_ITEMS) if size > 0 else DEFAULT_PAGE_ITEMS
 
 
 def _number(text: str, default: int) -> int:
