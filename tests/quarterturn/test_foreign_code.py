@@ -31,7 +31,6 @@ STARTERS = {
     "extras/attacks/": "attacks of ours",
     "sandbox/attacks/": "attacks of ours",
     "sandbox/boxes/": "boxes: agents and worlds",
-    "sandbox/endpoint/callbacks.py": "the listener of callbacks, ours",
     "sandbox/images/": "images of ours; a world's servers",
     "sandbox/isolation/": "confinement, fork servers and copies of programs, ours",
     "sandbox/judge/loading.py": "names of modules of ours",

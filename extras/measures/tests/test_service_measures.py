@@ -118,7 +118,7 @@ def test_a_submission_without_measures_has_no_trace_page(site):
     site.account("ada")
     made, _ = site.house.submissions.take("ada", SubmissionRequest("dev", image="agent:1"), month="2026-12")
     assert site.get(f"/submission/{made.id}/trace", "ada").status_code == 404
-    run = play_two(None, site.house._dev_tasks(2))
+    run = play_two(None, site.house.facilities.dev_tasks(2))
     site.house.trace_store.keep(made.id, run.as_json() | {"measures": None})
     assert site.get(f"/submission/{made.id}", "ada").status_code == 200
     assert site.get(f"/submission/{made.id}/trace", "ada").status_code == 404
