@@ -126,17 +126,29 @@ class Queue:
             return session.exec(row.where(SubmissionRow.number == number, _waits_for_named())).first() is not None
 
     def claimable(self, session: Session, only: WorkerClass | None = None) -> list[tuple[int, int]]:
-        """Return what each party may have claimed next, as (number, place in its own backlog), the next one first.
-
-        One pass over what is unfinished, grouped by party: with 10,000 waiting an order of all of them took a second.
+        """Return what may be claimed now, as (number, place in its party's own backlog), the next one first.
 
         Args:
             session: the transaction.
             only: the class of runs that are asked for; all of them by default.
         """
+        rows: list[tuple[int, int]] = []
+        while heads := self._heads(session, only, taken=[number for number, _ in rows]):
+            rows += heads
+        return sorted(rows, key=lambda row: row[::-1])
+
+    def _heads(
+        self, session: Session, only: WorkerClass | None, taken: Sequence[int] = ()
+    ) -> Sequence[tuple[int, int]]:
+        """Return what each party may have claimed next, after it had the rows `taken`, as `claimable` does.
+
+        One pass over what is unfinished, grouped by party: with 10,000 waiting an order of all of them took a second.
+        """
         row, later = SubmissionRow, col(SubmissionRow.not_before)
+        is_taken = col(row.number).in_(taken)
         ready = and_(
             col(row.state) == "queued",
+            not_(is_taken),
             or_(later.is_(None), later <= self.now()),
             true() if only is None else _is_of(only, judged=self._judged()),
         )
@@ -145,7 +157,7 @@ class Queue:
             return func.min(row.number).filter(*conditions)
 
         named = col(row.designated).is_(True)
-        running = func.count().filter(col(row.state) == "running")
+        running = func.count().filter(or_(col(row.state) == "running", is_taken))
         next_one = case(
             (first(named, ready) == first(named), first(named)),
             (first(named).is_(None), first(ready)),
@@ -171,7 +183,7 @@ class Queue:
     def claim(self, worker: str, only: WorkerClass | None = None) -> Claim | None:
         """Claim the next job (of a class); None where none may be claimed now (rules 1, 2, 4 and 5)."""
         with transaction(self._engine) as session:
-            for number, _ in self.claimable(session, only):
+            for number, _ in self._heads(session, only):
                 row, now = session.get_one(SubmissionRow, number), self.now()
                 claim = Claim(number, row.id, row.attempt + 1)
                 taken = {

@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 from sqlmodel import Session, select
 
 from quarterturn.progress import NullProgress
-from quarterturn.runs import dev_runs, jobs, private_runs
+from quarterturn.runs import dev_runs, private_runs
 from quarterturn.runs.dev_runs import DevRun
+from quarterturn.submissions.store import queue
 from quarterturn.submissions.store.queue import LEASE
 from rotation.calendar import Month
 from rotation.leaderboard.tables import DisclosedScore, ScoreRow
@@ -310,7 +311,7 @@ class Months(stateful.RuleBasedStateMachine):
 def homes(templates, tmp_path, monkeypatch):
     """Return as many homes as are wanted, with a reserve and with tasks for two turns."""
     monkeypatch.setitem(sets.SETS, "demo", replace(sets.DEMO, reserve=dict.fromkeys(sets.DEMO.per_cohort, 1), text=""))
-    monkeypatch.setattr(jobs, "RENEW", 10**6)  # who has stalled gives no sign
+    monkeypatch.setattr(queue, "RENEWAL_SECONDS", 10**6)  # who has stalled gives no sign
     first = copy_of(templates, "eventful", tmp_path / "first", tasks=6 + MOST_GONE, live=True, write=telling)
     with_dev_set(first, templates)
     return (shutil.copytree(first, tmp_path / f"{number}") for number in itertools.count())
