@@ -273,9 +273,7 @@ def _issue(repository: str, number: int, issue: Mapping[str, Any], viewer: str) 
     pull = issue["pull"]
     sort, whole = ("pull request", {**issue, **pull}) if pull else ("issue", issue)
     own = {**_named(issue, AN_ISSUE), "labels": sorted({*issue["labels"]}), "assignees": sorted({*issue["assignees"]})}
-    if (
-        issue["state_reason"] == "reopened"
-    ):  # an open issue is open, and a forge remembers that it was closed in between
+    if issue["state_reason"] == "reopened":  # it is open, as others are; a forge remembers that it was closed
         own["state_reason"] = None
     if pull:
         own |= {**_named(pull, A_PULL), "head": _named(pull["head"], A_HEAD), "base": _named(pull["base"], A_BASE)}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import random
 from fractions import Fraction
 
 import pytest
 
+from quarterturn_judge import measure as judge_check
 from quarterturn_judge.cases import injected, of_task, shipped
 from quarterturn_judge.loopback_model import Dials, LoopbackModel, judged, ruled
 from quarterturn_judge.measure import FEWEST_INJECTED, FEWEST_TRANSCRIPTS, CheckPlan, measure
@@ -24,7 +26,9 @@ def plan(passes=2):
 
 
 def measured(passes=2, **dials):
-    with LoopbackModel(Dials(**dials)) as model, ClaimJudge(spec_of(model.url), "test-key") as judge:
+    dice = random.Random(7)  # the stand-in draws from each request's marker
+    markers = {"marker": lambda: dice.randbytes(16).hex()}
+    with LoopbackModel(Dials(**dials)) as model, ClaimJudge(spec_of(model.url), "test-key", **markers) as judge:
         return measure(judge.ask, plan(passes))
 
 
@@ -76,8 +80,9 @@ def test_a_judge_that_confuses_one_claim_in_ten_is_measured_and_refused():
 
 
 @pytest.mark.full
-def test_a_judge_that_wavers_has_a_spread_that_is_its_dial():
+def test_a_judge_that_wavers_has_a_spread_that_is_its_dial(monkeypatch):
     """Of two passes with one step off in a share p of each, half a step is the deviation of those that differ."""
+    monkeypatch.setattr(judge_check, "AT_ONCE", 1)  # so that each question has its marker
     share = 0.2
     found = measured(noise=share)
     expected = 2 * share * (1 - share) * Fraction(1, 4)

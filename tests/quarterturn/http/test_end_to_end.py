@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn.runs import hosted_endpoint
+from quarterturn.runs import request
 from quarterturn.runs.hosted_endpoint import Hosting
 from quarterturn.settings import RunSettings
 from rotation.leaderboard import figures
@@ -98,7 +98,7 @@ def hand_on(port, site):
 def test_two_hosted_endpoints_are_run_at_once_and_are_on_the_leaderboard(playable, serve, tmp_path, monkeypatch):
     authority = Authority(tmp_path)
     exceptions = {"test_allow": ("203.0.113.0/24",), "test_authority": authority.pem}
-    monkeypatch.setattr(hosted_endpoint, "Hosting", partial(Hosting, **exceptions))
+    monkeypatch.setattr(request, "Hosting", partial(Hosting, **exceptions))
     limits = {"callbacks": "203.0.113.1:8701", "callbacks_url": "http://203.0.113.1:8701"} | UNHURRIED
     url = "https://203.0.113.10/tasks"
     with serve(playable, workers=2, limits=limits) as site:
