@@ -128,15 +128,15 @@ def nulls_of(fields: Sequence[Sequence[Gap]], usual: float) -> list[FieldNull | 
     estimates, variances = (
         np.array([[getattr(gap, name) for gap in gaps] for gaps in fields]) for name in ("estimate", "variance")
     )
-    tells = np.isfinite(variances)
-    enough = [part for part, told in enumerate(tells) if told.sum() >= MIN_SUBMITTERS_FOR_NULL]
+    is_known = np.isfinite(variances)
+    enough = [part for part, known in enumerate(is_known) if known.sum() >= MIN_SUBMITTERS_FOR_NULL]
     nulls: list[FieldNull | None] = [None] * len(fields)
     if enough:
         apart = [place for place, part in enumerate(enough) if part > 0]
-        told = [(estimates[part][tells[part]], variances[part][tells[part]]) for part in enough]
-        for part, null in zip(enough, learn(told, usual, apart if len(apart) > 1 else (0,)), strict=True):
-            leaked = np.full(len(tells[part]) + 1, null.leaked[-1])
-            leaked[np.flatnonzero(tells[part])] = null.leaked[:-1]
+        estimated = [(estimates[part][is_known[part]], variances[part][is_known[part]]) for part in enough]
+        for part, null in zip(enough, learn(estimated, usual, apart if len(apart) > 1 else (0,)), strict=True):
+            leaked = np.full(len(is_known[part]) + 1, null.leaked[-1])
+            leaked[np.flatnonzero(is_known[part])] = null.leaked[:-1]
             nulls[part] = replace(null, leaked=leaked)
     return nulls
 

@@ -89,14 +89,14 @@ def learn(fields: Sequence[Field], usual: float, apart: Sequence[int] = (0,)) ->
     widest = WIDEST * max(max(float(est.std()), float(np.sqrt(np.median(var)))) for est, var in fields)
     spreads = widest * np.linspace(0, 1, SPREADS) ** 1.5  # finer where the prior is high
     prior = np.log(np.gradient(spreads) / (1 + (spreads / usual) ** 2))
-    told, parts = prior, [_log_likelihood(*field, spreads) for field in fields]
+    log_posterior, parts = prior, [_log_likelihood(*field, spreads) for field in fields]
     for part in apart:
-        told = told + logsumexp(parts[part][1].sum(axis=-1), axis=(0, 2))
+        log_posterior = log_posterior + logsumexp(parts[part][1].sum(axis=-1), axis=(0, 2))
     nulls = []
     for shifts, logs in parts:
         total = logs.sum(axis=-1)
         log = logsumexp(total, axis=0)
-        logs_of_both = told[:, None] + log - logsumexp(log, axis=1, keepdims=True)
+        logs_of_both = log_posterior[:, None] + log - logsumexp(log, axis=1, keepdims=True)
         weight = np.exp(logs_of_both - logsumexp(logs_of_both)).ravel()
         kept = weight > NEGLIGIBLE
         of_spread, of_shift = (grid.ravel()[kept] for grid in np.meshgrid(spreads, shifts, indexing="ij"))

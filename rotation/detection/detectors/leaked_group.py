@@ -16,7 +16,7 @@ from __future__ import annotations
 from scipy.special import ndtri
 
 from rotation.detection.detectors.detector_result import DetectorResult
-from rotation.detection.detectors.leaked_tasks import Field, Study
+from rotation.detection.detectors.leaked_tasks import GapTests, Study
 from rotation.detection.statistics.table import ResultTable
 
 KIND = "group"
@@ -37,7 +37,7 @@ def group(table: ResultTable, rotation: int) -> list[DetectorResult]:
             for submitter in present
             if groups[submitter] == name
         }
-        field = Field(study, rotation, [submitter for submitter in present if groups[submitter] != name])
+        field = GapTests(study, rotation, [submitter for submitter in present if groups[submitter] != name])
         p_value = field.p_value([*members.values()])
         if p_value is not None and len(members) >= MIN_MEMBERS:
             showing = [who for who, run in members.items() if (field.p_value([run]) or 1) <= MEMBER_LEVEL]

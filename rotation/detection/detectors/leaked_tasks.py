@@ -103,11 +103,11 @@ def contrasts(table: ResultTable, rotation: int) -> tuple[Contrast, ...]:
     """Make the leak test of every submitter of a rotation, however few; of other rotations the five before it count."""
     study = Study(table.recent(rotation))
     present = study.present(rotation)
-    field = Field(study, rotation, present)
+    field = GapTests(study, rotation, present)
     return tuple(_contrast(study, submitter, rotation, field) for submitter in present)
 
 
-class Field:
+class GapTests:
     """The gap tests of a rotation, one for each cut of `exposed_gap`, with nulls learned from submitters' first runs.
 
     No test is made with fewer than ten submitters.
@@ -136,7 +136,7 @@ class Field:
         return combined(p_values, weights) if p_values else None
 
 
-def _contrast(study: Study, submitter: int, rotation: int, field: Field) -> Contrast:
+def _contrast(study: Study, submitter: int, rotation: int, field: GapTests) -> Contrast:
     runs = study.runs(submitter, rotation)
     months = MONTHS if len(study.present(rotation)) >= MIN_SUBMITTERS_FOR_WINDOWS else 1
     windows = [[window(study, chain) for chain in study.chains(int(run), months)] for run in runs]
