@@ -88,28 +88,30 @@ def keep(house: Application, drafts: Sequence[Draft]) -> None:
     for first in range(0, len(drafts), FILE):
         some = drafts[first : first + FILE]
         admitted = [(one, _admission(one.id)) for one in some]
-        house.drafts.keep_all(admitted, author="ada", public_grammar=False)
-        house.reviews.decide_all([one.id for one in some], "grace", None)
+        house.tasks.drafts.keep_all(admitted, author="ada", public_grammar=False)
+        house.tasks.reviews.decide_all([one.id for one in some], "grace", None)
 
 
 def _first_turn(house: Application, _: int) -> int:
-    house.rotation.run(MONTH.plus(-1))
+    house.month.rotation.run(MONTH.plus(-1))
     return COHORT * COHORTS
 
 
 def _turn(house: Application, _: int) -> int:
-    house.rotation.run(MONTH)
+    house.month.rotation.run(MONTH)
     return COHORT
 
 
 def _export(house: Application, _: int) -> int:
-    shutil.rmtree(house.places.releases / MONTH.release)
-    house.rotation.republish(MONTH)
+    shutil.rmtree(house.home.places.releases / MONTH.release)
+    house.month.rotation.republish(MONTH)
     return COHORT
 
 
 def _rewrap(house: Application, size: int) -> int:
-    work = Rewrapping(house.engine, house.ring, KeyFiles(house.places, house.ring), "ada", house.now)
+    work = Rewrapping(
+        house.home.engine, house.home.ring, KeyFiles(house.home.places, house.home.ring), "ada", house.home.now
+    )
     work.begin()
     work.rewrap()
     work.finish()
@@ -155,7 +157,7 @@ def main() -> None:
     """Do one step and print its cost."""
     work, home, size = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     with closing(Application(home, None)) as house:
-        house.__dict__["spec"] = SetSpec("bench", {STRATUM: COHORT})  # of any size
+        house.benchmark.spec = SetSpec("bench", {STRATUM: COHORT})  # of any size
         before = resource.getrusage(resource.RUSAGE_SELF)
         units = PIECES[work](house, size)
         after = resource.getrusage(resource.RUSAGE_SELF)

@@ -61,7 +61,7 @@ def bench(rounds: int = 0) -> Found:
         opened = {months: stack.enter_context(closing(_opened(home))) for months, home in homes.items()}
         rows = [_first_scan(months, house) for months, house in opened.items()]
         late, full, early = (
-            timed(lambda house=house: house.scanner.run("bench")) for house in reversed(opened.values())
+            timed(lambda house=house: house.detection.scanner.run("bench")) for house in reversed(opened.values())
         )
         lines = [
             Line("a scan in month 24", "in month 6", interleave(late, full, rounds or ROUNDS), "scans"),
@@ -83,7 +83,7 @@ def _homes(folder: Path) -> dict[int, Path]:
     for before, (months, home) in zip((0, *MONTHS), homes.items(), strict=False):
         with closing(_opened(whole)) as house:
             for month in range(before, months):
-                house.rotation.run(FIRST.plus(month - 1))
+                house.month.rotation.run(FIRST.plus(month - 1))
         shutil.copytree(whole, home)
         with closing(_opened(home)) as house:
             _run(house, table.until(months))
@@ -104,21 +104,21 @@ def _stray(dice: Random) -> SaidChoices:
 
 def _opened(home: Path) -> Application:
     house = Application(home, None)
-    house.__dict__["spec"] = SetSpec("bench", {scale.STRATUM: COHORT})
+    house.benchmark.spec = SetSpec("bench", {scale.STRATUM: COHORT})
     return house
 
 
 def _first_scan(months: int, house: Application) -> dict[str, int]:
     """Scan a home once, so that only its newest month is left to be tested, and then say what a scan reads."""
-    house.scanner.run("bench")
-    house.scanner.run("bench")
-    found = [finding for finding in house.findings.all(FIRST.plus(months - 1)) if finding.p_value is not None]
+    house.detection.scanner.run("bench")
+    house.detection.scanner.run("bench")
+    found = [finding for finding in house.benchmark.findings.all(FIRST.plus(months - 1)) if finding.p_value is not None]
     if not {finding.kind for finding in found} >= KINDS:
         raise Failed(f"the scan of month {months} did not make all of its tests")
-    opened, looked_up = (int(entry.what.partition("(")[2].rstrip(")")) for entry in house.vault.access_log()[-2:])
+    opened, looked_up = (int(entry.what.partition("(")[2].rstrip(")")) for entry in house.home.vault.access_log()[-2:])
     return {
         "month": months,
-        "runs of the home": len(house.runs.list()),
+        "runs of the home": len(house.runs.store.list()),
         "opened by a scan": opened,
         "tasks whose values are looked up": looked_up,
         "tests": len(found),
@@ -130,12 +130,12 @@ def _first_scan(months: int, house: Application) -> dict[str, int]:
 
 def _run(house: Application, table: ResultTable) -> None:
     """Write the runs of a simulated benchmark; its cohorts are those of the home, in the order of their retirement."""
-    tasks = dict(_tasks(sorted(house.months.cohorts(), key=lambda cohort: cohort.retires), table))
-    tags = {record.id: record.skeleton_tag for record in house.vault.records()}
+    tasks = dict(_tasks(sorted(house.benchmark.months.cohorts(), key=lambda cohort: cohort.retires), table))
+    tags = {record.id: record.skeleton_tag for record in house.home.vault.records()}
     runs = [int(run) for run in np.argsort(table.rotation, kind="stable")]
-    with transaction(house.engine) as session:
+    with transaction(house.home.engine) as session:
         session.add_all(_row(number, run, table) for number, run in enumerate(runs, 1))
-    for record, run in zip(house.runs.list(), runs, strict=True):
+    for record, run in zip(house.runs.store.list(), runs, strict=True):
         taken = [int(task) for task in np.flatnonzero(table.taken[run])]
         dice = Random(record.number)
         strays = set(dice.sample(taken, STRAY))
@@ -143,11 +143,11 @@ def _run(house: Application, table: ResultTable) -> None:
             replace(_result(record, *tasks[task], table, (run, task)), said=[_stray(dice)] if task in strays else [])
             for task in taken
         ]
-        made = house.run_ledger.score(record, sorted({item.result.cohort for item in results}), results)
-        with transaction(house.engine) as session:
+        made = house.runs.ledger.score(record, sorted({item.result.cohort for item in results}), results)
+        with transaction(house.home.engine) as session:
             session.add_all(_exposure(record, item.result.task, tags) for item in results)
             for name, value in made.sealed.items():
-                house.vault.seal_blob(name, json.dumps(value).encode(), session=session)
+                house.home.vault.seal_blob(name, json.dumps(value).encode(), session=session)
 
 
 def _tasks(cohorts: list[Cohort], table: ResultTable) -> Iterator[tuple[int, tuple[str, str]]]:

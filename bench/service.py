@@ -162,11 +162,15 @@ def _resident(pid: int) -> float:
 def drained(home: Path, count: int) -> list[Line]:
     """Submit and drain jobs, beside plain rows that are written once and updated twice."""
     house = opened(home)
-    with transaction(house.engine) as session:
+    with transaction(house.home.engine) as session:
         session.connection().execute(insert(AccountRow), [_account(f"p-{number}") for number in range(count // 10 + 1)])
-    took = _timed(lambda: [house.submissions.take(f"p-{n // 10}", REQUEST, month="2026-12") for n in range(count)])
-    embedded = LocalExecutor(house.queue, lambda claim, _: _require(house.queue.finish(claim, None)), 2)
-    left = lambda: len(house.queue.waiting())  # noqa: E731
+    took = _timed(
+        lambda: [house.submissions.store.take(f"p-{n // 10}", REQUEST, month="2026-12") for n in range(count)]
+    )
+    embedded = LocalExecutor(
+        house.submissions.queue, lambda claim, _: _require(house.submissions.queue.finish(claim, None)), 2
+    )
+    left = lambda: len(house.submissions.queue.waiting())  # noqa: E731
 
     def drain() -> None:
         embedded.start()
@@ -232,10 +236,10 @@ def opened(folder: Path) -> Application:
 def filled(folder: Path) -> Path:
     """Make a home with so many submissions, of which each account's first was private and is scored."""
     house = opened(folder)
-    limits = house.settings.service.model_copy(update={"requests_per_minute": 10**9})
-    (folder / settings.FILE).write_text(settings.dump(house.settings.model_copy(update={"service": limits})))
+    limits = house.home.settings.service.model_copy(update={"requests_per_minute": 10**9})
+    (folder / settings.FILE).write_text(settings.dump(house.home.settings.model_copy(update={"service": limits})))
     names = [f"account-{number:03}" for number in range(ACCOUNTS)]
-    with transaction(house.engine) as session:
+    with transaction(house.home.engine) as session:
         write = session.connection().execute
         write(insert(AccountRow), [_account(name) for name in names])
         write(insert(RunRow), [_run(number + 1, name) for number, name in enumerate(names)])
@@ -284,16 +288,16 @@ def _submission(number: int, name: str) -> dict[str, Any]:
 
 def _token(home: Path) -> str:
     house = Application(home, None)
-    made = house.accounts.create("account-000", "submitter")[0]
+    made = house.auth.accounts.create("account-000", "submitter")[0]
     house.close()
     return made
 
 
 def _refresh(home: Path) -> float:
     house = Application(home, None, lambda: NOW)
-    house.refresh_public_view()
-    if len(house.leaderboard.of_month(Month.of(NOW))) < ACCOUNTS:
+    house.submissions.refresh_view()
+    if len(house.runs.leaderboard.of_month(Month.of(NOW))) < ACCOUNTS:
         raise Failed("the leaderboard does not show every account that was scored")
-    seconds = _timed(house.public_view.update)
+    seconds = _timed(house.submissions.view.update)
     house.close()
     return rounded(seconds)

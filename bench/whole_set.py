@@ -74,15 +74,15 @@ def bench(rounds: int = 0) -> Found:
 
 def _made(house: Application, cohorts: int, month: Month) -> tuple[YieldStats, int]:
     """Draw, prove and review tasks and, for the whole set, turn; give the yield and the number of live tasks."""
-    wanted = {stratum: cohorts * count for stratum, count in house.spec.per_cohort.items()}
+    wanted = {stratum: cohorts * count for stratum, count in house.benchmark.spec.per_cohort.items()}
     if cohorts == COHORTS:
-        wanted = house.replenishment.wanted()  # the reserve too
-    tally = house.replenishment.fill(wanted, box=BwrapBox(), author=AUTHOR)
+        wanted = house.tasks.replenishment.wanted()  # the reserve too
+    tally = house.tasks.replenishment.fill(wanted, box=BwrapBox(), author=AUTHOR)
     for task_id in tally.admitted:
-        house.reviews.decide(task_id, REVIEWER, None)
+        house.tasks.reviews.decide(task_id, REVIEWER, None)
     if cohorts == COHORTS:
-        house.rotation.run(month.plus(-1))
-    live = len(house.vault.records(TaskState.LIVE))
+        house.month.rotation.run(month.plus(-1))
+    live = len(house.home.vault.records(TaskState.LIVE))
     if len(tally.admitted) != sum(wanted.values()) or live not in {0, MCPBENCH.size}:
         raise Failed(f"{len(tally.admitted)} tasks were admitted and {live} are live")
     return tally, live
@@ -90,9 +90,9 @@ def _made(house: Application, cohorts: int, month: Month) -> tuple[YieldStats, i
 
 def _drawn(house: Application) -> list[str]:
     """Return the skeletons of all tasks that were admitted."""
-    names = {house.vault.tag("skeleton", one.id): one.id for g in house.grammars.values() for one in skeletons(g)}
+    names = {house.home.vault.tag("skeleton", one.id): one.id for g in house.grammars.values() for one in skeletons(g)}
     states = (TaskState.REVIEWED, TaskState.LIVE)
-    return [names[record.skeleton_tag] for state in states for record in house.vault.records(state)]
+    return [names[record.skeleton_tag] for state in states for record in house.home.vault.records(state)]
 
 
 def _dev(grammars: Mapping[str, Grammar], tally: YieldStats) -> list[str]:

@@ -100,7 +100,7 @@ class Answers:
 
     def __init__(self, made: Played, held: Held, beside: Path) -> None:
         self.made, self.held, self.beside = made, held, beside
-        self.home = made.house.home
+        self.home = made.house.home.folder
         self.pages: dict[str, bytes] = defaultdict(bytes)
         self.calls = Counter[str]()
 
@@ -159,7 +159,9 @@ class Answers:
             }
             gates = tuple(Gate(number, name, ok, "as it should be") for number, name in NAMES.items())
             admission = Admission(task["id"], gates, {})
-            self.made.house.drafts.keep(Draft(task, provenance), admission, author="test-ada", public_grammar=False)
+            self.made.house.tasks.drafts.keep(
+                Draft(task, provenance), admission, author="test-ada", public_grammar=False
+            )
         for name in MAINTAINERS:
             secret = key(name).private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
             self._file(f"{name}.key", secret)

@@ -51,4 +51,4 @@ if __name__ == "__main__":
         made.house.close()
         to.mkdir(parents=True, exist_ok=True)
         with destination.open("xb") as file:
-            file.write(archive(made.house.home))
+            file.write(archive(made.house.home.folder))

@@ -161,14 +161,14 @@ class Played:
         create(home, settings(first), None, at=clock(), set_file=DEMO.text.replace("reserve = 1\n", ""))
         self.house = Application(home, None, now=clock)
         self.streamed = Application(home, None, now=clock)
-        for name in ("engine", "writer", "witnesses"):
-            setattr(self.streamed, name, getattr(self.house, name))
-        self.streamed._agreed = lambda _: None  # type: ignore[method-assign]
-        self.streamed.vault = Vault(self.house.engine, ring, clock, Stream("vault"))
-        self.streamed.entropy = Stream("public")
-        self.streamed.spec = SPEC
+        self.streamed.home.engine = self.house.home.engine
+        self.streamed.log.writer, self.streamed.log.witnesses = self.house.log.writer, self.house.log.witnesses
+        self.streamed.month._require_approval = lambda _: None  # type: ignore[method-assign]
+        self.streamed.home.vault = Vault(self.house.home.engine, ring, clock, Stream("vault"))
+        self.streamed.home.entropy = Stream("public")
+        self.streamed.benchmark.spec = SPEC
         with mock.patch.object(definition, "server_digest", _server_digest):
-            assert self.streamed.rotation, "made here, so that it has this one"
+            assert self.streamed.month.rotation, "made here, so that it has this one"
 
     def stock(self) -> None:
         """Add reviewed tasks of each stratum, each of a skeleton of its own."""
@@ -177,16 +177,16 @@ class Played:
                 task, skeleton = Task.parse(document(each, number)), f"{each}/{number}"
                 made = {"calls": [{"tool": "filesystem.create_directory", "arguments": {"path": f"number-{number}"}}]}
                 provenance = {"skeleton": skeleton, "template": "t", "solutions": [made | {"answer": "done"}]}
-                self.streamed.vault.add(
+                self.streamed.home.vault.add(
                     task, provenance, author="test-ada", public_grammar=False, skeleton=skeleton, template="t"
                 )
-                self.streamed.vault.advance(task.id, "admit")
-                self.streamed.vault.advance(task.id, "approve")
+                self.streamed.home.vault.advance(task.id, "admit")
+                self.streamed.home.vault.advance(task.id, "approve")
 
     def turn(self, month: Month) -> None:
         """Make a turn and what follows it."""
         self.clock.set(f"{month.plus(1)}-01T00:00:00+00:00")
-        self.streamed.rotation.run(month)
+        self.streamed.month.rotation.run(month)
         self.look(f"turn of {month}")
 
     def play(self, name: str, *, kind: str = "image", unknown: int = 0) -> None:
@@ -194,48 +194,50 @@ class Played:
         self.clock.forward(hours=1)
         digest = f"sha256:{hashlib.sha256(name.encode()).hexdigest()}"
         submission = Submission(kind, name, name, Program(image=name), digest)  # type: ignore[arg-type]
-        run = self.streamed.official.open(submission, NamedBox())  # type: ignore[arg-type]
+        run = self.streamed.runs.official.open(submission, NamedBox())  # type: ignore[arg-type]
         share, calls = AGENTS[name]
-        tasks = serve(self.streamed.run_tasks, run)
+        tasks = serve(self.streamed.runs.tasks, run)
         for place, task in enumerate(tasks):
             mark = hashlib.sha256(f"{name}/{task.id}".encode()).digest()[0]
             left = place >= len(tasks) - unknown
             played = outcome(task, passed=mark < 256 * share, calls=calls - mark % 2, unknown=left)
-            self.streamed.run_tasks.record(run, played)
-        self.streamed.official.close(run)
-        self.house.scores.disclosed(run.record.number)
+            self.streamed.runs.tasks.record(run, played)
+        self.streamed.runs.official.close(run)
+        self.house.runs.scores.disclosed(run.record.number)
 
     def abort(self, name: str) -> None:
         """Open a run and abort it."""
         digest = f"sha256:{hashlib.sha256(name.encode()).hexdigest()}"
-        run = self.streamed.official.open(Submission("image", name, name, Program(image=name), digest), NamedBox())  # type: ignore[arg-type]
-        self.streamed.official.end(run.record.number, "cancelled")
+        run = self.streamed.runs.official.open(Submission("image", name, name, Program(image=name), digest), NamedBox())  # type: ignore[arg-type]
+        self.streamed.runs.official.end(run.record.number, "cancelled")
 
     def withdraw(self) -> None:
         """Withdraw a task of the cohort that stays longest; the next of its stratum's reserve takes its place."""
         self.clock.forward(hours=1)
-        task = self.streamed.months.cohorts("live")[-1].tasks[0]
-        self.streamed.withdrawals.withdraw([task], "it was read aloud in a talk", cause="leak", who="test-ada")
-        self.house.public_view.update()
+        task = self.streamed.benchmark.months.cohorts("live")[-1].tasks[0]
+        self.streamed.benchmark.withdrawals.withdraw(
+            [task], "it was read aloud in a talk", cause="leak", who="test-ada"
+        )
+        self.house.submissions.view.update()
 
     def look(self, why: str) -> None:
         """Scan the results, and write the public view again."""
-        self.house.after_results(why)
+        self.house.month.after_results(why)
 
     @property
     def live(self) -> list[str]:
         """List the live tasks, those of the cohort that stays longest first."""
-        return [task for cohort in reversed(self.streamed.months.cohorts("live")) for task in cohort.tasks]
+        return [task for cohort in reversed(self.streamed.benchmark.months.cohorts("live")) for task in cohort.tasks]
 
     def leaf(self, index: int) -> bytes:
         """Return a leaf of the log."""
-        return self.streamed.ledger.leaf(index)
+        return self.streamed.log.ledger.leaf(index)
 
     def leaked(self) -> str:
         """Return the goal of a traceable task as one submitter was shown it in the second month."""
-        names = [record.id for record in self.streamed.vault.records("live") if record.traceable]
-        opened = self.streamed.vault.open(names[0], who="test-ada", why="freeze")
-        return self.streamed.vault.served(opened.task, "test-able", str(FIRST.plus(1))).goal
+        names = [record.id for record in self.streamed.home.vault.records("live") if record.traceable]
+        opened = self.streamed.home.vault.open(names[0], who="test-ada", why="freeze")
+        return self.streamed.home.vault.served(opened.task, "test-able", str(FIRST.plus(1))).goal
 
 
 def play(home: Path, clock: Clock) -> Played:
@@ -275,8 +277,8 @@ def files(made: Played) -> Iterator[tuple[str, bytes]]:
 
     Of the log's tiles and of archives, which hold the leaves and a release once more, the digests are enough.
     """
-    yield "leaves.jsonl", b"".join(leaf + b"\n" for leaf in made.streamed.ledger.leaves())
-    public = made.house.places.public
+    yield "leaves.jsonl", b"".join(leaf + b"\n" for leaf in made.streamed.log.ledger.leaves())
+    public = made.house.home.places.public
     paths = {path.relative_to(public).as_posix(): path for path in public.rglob("*") if path.is_file()}
     shown = {name: path.read_bytes() for name, path in sorted(paths.items()) if not path.name.startswith(".")}
     heads = [int(path.name) for path in (public / "log" / "checkpoints").iterdir() if path.name.isdigit()]
@@ -288,22 +290,24 @@ def files(made: Played) -> Iterator[tuple[str, bytes]]:
     yield "public.sha256", "".join(sums).encode()
     for month in (FIRST, FIRST.plus(1)):
         yield from _scores(made, month)
-    yield "findings.json", _json(rounded(listed(made.house.findings, None, everything=True).as_json()))
+    yield "findings.json", _json(rounded(listed(made.house.benchmark.findings, None, everything=True).as_json()))
 
 
 def _scores(made: Played, month: Month) -> Iterator[tuple[str, bytes]]:
     """Yield a month's leaderboard, what was disclosed of its runs, each run's score, and the results behind it."""
-    runs = made.streamed.runs.list(month=str(month))
+    runs = made.streamed.runs.store.list(month=str(month))
     done = [record.number for record in runs if record.state is RunState.DONE]
-    results = {number: made.streamed.run_ledger.closed(made.streamed.runs.get(number), why="freeze") for number in done}
+    results = {
+        number: made.streamed.runs.ledger.closed(made.streamed.runs.store.get(number), why="freeze") for number in done
+    }
     shown = {
-        "board": [line.as_json() for line in made.house.leaderboard.of_month(month)],
+        "board": [line.as_json() for line in made.house.runs.leaderboard.of_month(month)],
         "runs": {record.number: record.state.value for record in runs},
-        "told": {number: made.house.scores.disclosed(number) for number in done},
+        "told": {number: made.house.runs.scores.disclosed(number) for number in done},
         "scores": {number: rounded(score(found).as_json()) for number, found in results.items()},
     }
     yield f"scores/{month}.json", _json(shown)
-    closed = [made.streamed.run_ledger.closing(number, "freeze") for number in done]
+    closed = [made.streamed.runs.ledger.closing(number, "freeze") for number in done]
     lines = [json.dumps(item["result"], sort_keys=True) + "\n" for run in closed for item in run["results"]]
     yield f"scores/{month}-results.jsonl", "".join(lines).encode()
 

@@ -116,6 +116,7 @@ SPEAKERS = ("quarterturn.cli", *ALONE)
 
 # The composition root, and the packages that may import it. Everything else is given the collaborators that it uses.
 ROOT_MODULE = "quarterturn.app"
+CONCERNS = "quarterturn.composition"
 ABOVE_THE_ROOT = ("quarterturn.cli",)
 
 # Stores that join the rows of another package: the queue is in the order of parties, in one query.
@@ -299,8 +300,11 @@ def test_tables_are_imported_by_their_store_alone() -> None:
 
 
 def test_nobody_below_the_command_line_knows_all_of_an_open_home() -> None:
-    knowing = [str(item) for item in imports() if item.name == ROOT_MODULE and not within(item.module, ABOVE_THE_ROOT)]
-    assert not knowing
+    may_know = (ROOT_MODULE, CONCERNS, *ABOVE_THE_ROOT)
+    home = [item for item in imports() if within(item.name, (ROOT_MODULE, CONCERNS))]
+    assert home
+    assert not [str(item) for item in home if not within(item.module, may_know)]
+    assert not [str(item) for item in home if item.name == ROOT_MODULE and within(item.module, (CONCERNS,))]
 
 
 def is_store(module: str, tables: str) -> bool:

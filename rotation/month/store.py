@@ -236,6 +236,10 @@ class MonthStore:
         finished = [turn for turn in self.turns() if turn.finished]
         return finished[-1].facts.get(JUDGE) if finished else None
 
+    def names_judge(self) -> bool:
+        """Return whether the live set names a claim judge."""
+        return self.judge() is not None
+
     def next_turn(self, first: Month) -> Month:
         """Return the month whose turn comes next; before `first` there is only the turn that opens it."""
         turns = self.turns()

@@ -120,16 +120,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     play(house, 9)
     month = Month.parse("2027-01")
     found = [NewFinding("leak", name, month, p, p, p) for name, p in (("mallory", 0.001), ("bob", 0.03), ("ada", 0.9))]
-    house.findings.keep([ScanRecord(month, NOW, 6, 4, None)], found)
-    house.settings = house.settings.model_copy(
+    house.benchmark.findings.keep([ScanRecord(month, NOW, 6, 4, None)], found)
+    house.home.settings = house.home.settings.model_copy(
         update={"service": ServiceSettings(images=("",), requests_per_minute=100_000)}
     )
-    tokens = {role: house.accounts.create(role, role)[0] for role in ROLES}
-    house.accounts.create("ada", "submitter")
-    house.submissions.take("ada", SubmissionRequest("check", image="ada/agent:1"), month=str(month))
-    house.display_names.choose("ada", "agent", "Falcon 7B")
+    tokens = {role: house.auth.accounts.create(role, role)[0] for role in ROLES}
+    house.auth.accounts.create("ada", "submitter")
+    house.submissions.store.take("ada", SubmissionRequest("check", image="ada/agent:1"), month=str(month))
+    house.submissions.display_names.choose("ada", "agent", "Falcon 7B")
     with closing(house), answering(house) as url:
-        served = Served(url, house, house.public, tokens)
+        served = Served(url, house, house.home.places.public, tokens)
         bearer = {"authorization": f"Bearer {tokens['submitter']}"}
         served.made = httpx2.post(f"{served.url}/submissions", json={"image": "agent:1"}, headers=bearer).json()["id"]
         yield served

@@ -87,7 +87,7 @@ def test_files_hashes_and_ids_that_the_log_knows(site, ask, release, opening):
     assert f"These are the bytes of verify.html of {release.name}." in ask(file=release / "verify.html")
     assert "the hash is the manifest of the release" in ask(file=release / "manifest.json")
     assert f"The hash is the commitment to {opening['id']}" in ask(f"sha256:{opening['commitment'].upper()}")
-    live = site.house.months.cohorts("live")[0].tasks[0]
+    live = site.house.benchmark.months.cohorts("live")[0].tasks[0]
     assert "its text is not published" in ask(live)
     assert "No leaf of this log commits to t-aaaaaaaaaaaaaaaa" in ask("t-aaaaaaaaaaaaaaaa")
     assert "neither a task's id nor a hash" in ask("hello")
@@ -117,9 +117,9 @@ def test_the_question_is_written_into_the_address_and_gone_back_to(page, ask, tm
 
 
 def test_a_key_from_elsewhere_is_believed_and_no_other(site, ask, opening):
-    said = ask(opening["id"], key=f"  {site.house.places.log_vkey.read_text()}")
+    said = ask(opening["id"], key=f"  {site.house.home.places.log_vkey.read_text()}")
     assert "the key is the operator's" not in said
-    signer = Signer(site.house.ledger.origin, Ed25519PrivateKey.generate())
+    signer = Signer(site.house.log.ledger.origin, Ed25519PrivateKey.generate())
     assert "is not signed by a given key" in ask(opening["id"], key=signer.verifier.vkey)
     assert "reads NAME+ID+KEY" in ask(opening["id"], key="")
 

@@ -40,8 +40,8 @@ def _knowing(workspace: Path) -> Path:
     shutil.copyfile(KNOWING, folder / KNOWING.name)
     known = []
     with closing(Application(workspace / "home", None)) as app:
-        for record in app.vault.records():
-            opened = app.vault.open(record.id, who="grace", why="tell an agent")
+        for record in app.home.vault.records():
+            opened = app.home.vault.open(record.id, who="grace", why="tell an agent")
             known.append({"goal": opened.task.goal, "solution": opened.provenance["solutions"][0]})
     (folder / "known.json").write_text(json.dumps(known))
     return folder

@@ -177,33 +177,35 @@ class Month:
                     number = next(numbers)
                     task, skeleton = Task.parse(written(stratum, number)), f"{STEM}-skeleton-{number}"
                     note = {"note": f"{STEM}-note-{number}"}
-                    house.vault.add(task, note, author="ada", public_grammar=False, skeleton=skeleton, template="t")
-                    house.vault.advance(task.id, "admit")
-                    house.reviews.decide(task.id, "grace", None)
+                    house.home.vault.add(
+                        task, note, author="ada", public_grammar=False, skeleton=skeleton, template="t"
+                    )
+                    house.home.vault.advance(task.id, "admit")
+                    house.tasks.reviews.decide(task.id, "grace", None)
 
     def keys(self) -> dict[str, bytes]:
         """Return every key of the home, unwrapped."""
         with self.house() as house:
-            ring = {f"key {number} of the ring": key for number, key in enumerate(keys_in(house.ring))}
+            ring = {f"key {number} of the ring": key for number, key in enumerate(keys_in(house.home.ring))}
             assert ring
-            places, uses = house.places, {"log": signing.LOG, "endpoint": signing.ENDPOINT, "month": signing.MONTH}
+            places, uses = house.home.places, {"log": signing.LOG, "endpoint": signing.ENDPOINT, "month": signing.MONTH}
             paths = {"log": places.log_key, "endpoint": places.endpoint_key, "month": places.month_key}
-            signers = {f"the {name}'s key": signing.load(paths[name], house.ring, uses[name]) for name in uses}
-            own = {name: OwnKey(name, house.engine, house.ring) for name in ("index-key", "variant-master")}
-            vault = {name: key.get(house.now(), os.urandom, None) for name, key in own.items()}
+            signers = {f"the {name}'s key": signing.load(paths[name], house.home.ring, uses[name]) for name in uses}
+            own = {name: OwnKey(name, house.home.engine, house.home.ring) for name in ("index-key", "variant-master")}
+            vault = {name: key.get(house.home.now(), os.urandom, None) for name, key in own.items()}
         return ring | {name: key.private_bytes_raw() for name, key in signers.items()} | vault
 
     def published(self) -> set[str]:
         """Return the numbers of the tasks that were published."""
         with self.house() as house:
-            ids = [record.id for record in house.vault.records(TaskState.PUBLISHED)]
-            goals = [house.vault.open(task_id, who="tester", why="hygiene").task.goal for task_id in ids]
+            ids = [record.id for record in house.home.vault.records(TaskState.PUBLISHED)]
+            goals = [house.home.vault.open(task_id, who="tester", why="hygiene").task.goal for task_id in ids]
         return {re.search(r"number-(\d+)", goal)[1] for goal in goals}
 
     def require_that_agents_were_given_it(self) -> None:
         """Require that agents were served the words: otherwise the month would be clean for no reason."""
         with self.house() as house:
-            runs = house.runs.results(1, who="tester", why="hygiene")
+            runs = house.runs.store.results(1, who="tester", why="hygiene")
         assert len(runs) == self.spec.size
         assert all(f"{STEM}-goal-" in run.output and run.failure is None for run in runs)
         assert STEM not in repr(runs)

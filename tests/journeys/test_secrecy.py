@@ -56,8 +56,8 @@ def test_nothing_that_holds_a_task_shows_it(tmp_path: Path) -> None:
             plain = document(stratum, 1)
             task, names = Task.parse(plain), {"skeleton": f"s/{stratum}", "template": "t"}
             draft = Draft(plain, names | {"note": STATE})
-            record = house.vault.add(task, {"note": STATE}, author="ada", public_grammar=False, **names)
-            opened = house.vault.open(task.id, who="tester", why="secrecy")
+            record = house.home.vault.add(task, {"note": STATE}, author="ada", public_grammar=False, **names)
+            opened = house.home.vault.open(task.id, who="tester", why="secrecy")
             for thing in (task, draft, record, opened, house, [task], {"task": task}):
                 for say in SAYINGS:
                     assert not [word for word in WORDS if word in say(thing)], stratum

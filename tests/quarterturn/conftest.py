@@ -103,7 +103,7 @@ def opened() -> Iterator[Callable[..., Application]]:
 def with_submitters(house: Application, *names: str) -> Application:
     """Make accounts of submitters in a home."""
     for name in names:
-        house.accounts.create(name, "submitter")
+        house.auth.accounts.create(name, "submitter")
     return house
 
 
@@ -200,15 +200,15 @@ def stocked_up(
 ) -> list[str]:
     """Add reviewed tasks of each stratum, each of a skeleton of its own; `template` may name one a `{number}`."""
     added = []
-    for stratum in house.spec.per_cohort:
+    for stratum in house.benchmark.spec.per_cohort:
         for number in range(first, first + each):
             task = Task.parse(write(stratum, number))
             skeleton = f"{stratum}/{number}"
             named = template.format(number=number)
             names = {"skeleton": skeleton, "template": named}
-            house.vault.add(task, provenance(stratum, number), author="ada", public_grammar=public, **names)
-            house.vault.advance(task.id, "admit")
-            house.reviews.decide(task.id, "grace", None)
+            house.home.vault.add(task, provenance(stratum, number), author="ada", public_grammar=public, **names)
+            house.home.vault.advance(task.id, "admit")
+            house.tasks.reviews.decide(task.id, "grace", None)
             added.append(task.id)
     return added
 
@@ -232,7 +232,7 @@ def make(
     house = Application(folder, None)
     stocked_up(house, tasks, **how)
     if live:
-        house.rotation.run(Month.parse(MONTH).plus(-1))
+        house.month.rotation.run(Month.parse(MONTH).plus(-1))
     house.close()
     return folder
 

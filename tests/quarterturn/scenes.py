@@ -23,13 +23,13 @@ OVER = "is done; the next one is"
 
 def sound(home: Path) -> None:
     with closing(Application(home, None)) as house:
-        assert house.writer.fsck() == []
-        house.vault.verify_access_log()
-        house.ledger.verify()
-        ids = [record.id for record in house.vault.records()]
+        assert house.log.writer.fsck() == []
+        house.home.vault.verify_access_log()
+        house.log.ledger.verify()
+        ids = [record.id for record in house.home.vault.records()]
         assert len(ids) == len(set(ids))
-        for release in house.places.releases.glob("*"):
-            report = audit(release, [house.places.log_vkey.read_text()])
+        for release in house.home.places.releases.glob("*"):
+            report = audit(release, [house.home.places.log_vkey.read_text()])
             assert not report.failed, report.failed
 
 
@@ -71,8 +71,8 @@ class Scene:
         with closing(Application(self.home, None)) as house:
             for number in range(count):
                 task, skeleton = Task.parse(written(EASY, number)), f"s/{number}"
-                house.vault.add(task, {}, author="ada", public_grammar=False, skeleton=skeleton, template="t")
-                house.vault.advance(task.id, "admit")
+                house.home.vault.add(task, {}, author="ada", public_grammar=False, skeleton=skeleton, template="t")
+                house.home.vault.advance(task.id, "admit")
 
     def init(self):
         return verb("init", "--month", "2026-12", "--home", self.home)

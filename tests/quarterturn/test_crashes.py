@@ -35,7 +35,7 @@ def proven(drafts: Path, templates: Path, memory: Path) -> dict[str, Admission]:
     """Return the box's results for them, made once: only what follows is struck."""
     prover, read = BoxProver(BwrapBox()), import_tasks.read_drafts(drafts.read_bytes(), "drafts")
     with closing(Application(copy_of(templates, "empty", memory / "proven"), None)) as house:
-        others = house.known_tasks.index(who="ada")
+        others = house.tasks.known_tasks.index(who="ada")
         return {draft.id: admit(draft, prover, others) for draft in read}
 
 
@@ -112,7 +112,7 @@ def test_an_import_that_is_struck_at_every_change_keeps_each_task_once(way, scen
     assert last.said.code == 0, last.said.text
     require_the_table("task import", way, blows)
     with closing(Application(scene.home, None)) as house:
-        assert [record.state for record in house.vault.records()] == ["admitted"] * 2
+        assert [record.state for record in house.home.vault.records()] == ["admitted"] * 2
     sound(scene.home)
 
 
@@ -232,8 +232,8 @@ def test_two_reviewers_decide_each_task_once(scene):
     work = scene.set("task review")
     assert codes(both(work, scene.task_review("hedy")))[0] == 0
     with closing(Application(scene.home, None)) as house:
-        assert [record.state for record in house.vault.records()] == ["reviewed"] * 6
-        assert [len(house.drafts.reviews(record.id)) for record in house.vault.records()] == [1] * 6
+        assert [record.state for record in house.home.vault.records()] == ["reviewed"] * 6
+        assert [len(house.tasks.drafts.reviews(record.id)) for record in house.home.vault.records()] == [1] * 6
     sound(scene.home)
 
 
@@ -249,5 +249,5 @@ def test_two_imports_of_one_file_keep_each_task_once_also_during_a_turn(scene, d
     assert said[0].code == 0, said[0].text
     assert sorted(one.code for one in said[1:]) == [0, EXITS["refused"]], [one.text for one in said]
     with closing(Application(scene.home, None)) as house:
-        assert [record.state.value for record in house.vault.records()].count("admitted") == 2
+        assert [record.state.value for record in house.home.vault.records()].count("admitted") == 2
     sound(scene.home)

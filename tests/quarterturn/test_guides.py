@@ -183,9 +183,9 @@ def test_the_guide_to_models_works_line_by_line(one_each, upstream, say, monkeyp
     keys = [seen.headers["authorization"] for seen in upstream.own()]
     assert set(keys) == {"Bearer test-dev", "Bearer test-private"}
     house = opened(one_each)
-    shown = {task for task, _, channel, _ in house.exposures.totals() if channel == "upstream:local"}
-    assert len(shown) == house.spec.size
-    assert {run.track for run in house.runs.list()} == {"unofficial"}
+    shown = {task for task, _, channel, _ in house.benchmark.exposures.totals() if channel == "upstream:local"}
+    assert len(shown) == house.benchmark.spec.size
+    assert {run.track for run in house.runs.store.list()} == {"unofficial"}
 
 
 @pytest.mark.box

@@ -40,7 +40,7 @@ def solve(made):
 @pytest.fixture
 def house(playable, clock, monkeypatch, opened):
     house = opened(playable, clock)
-    house.accounts.create("ada", "submitter")
+    house.auth.accounts.create("ada", "submitter")
     monkeypatch.setattr(private_runs, "require_wall", lambda _box: None)  # there is no box to check
     monkeypatch.setattr(private_runs, "require_smoke_test", lambda *_, **__: None)  # and no program
     return house
@@ -52,7 +52,7 @@ def played(house, monkeypatch):
 
     def give(story=solve):
         box, agent = in_memory(story)
-        monkeypatch.setattr(house, "box", lambda _name: box)
+        monkeypatch.setattr(house.tasks, "box", lambda _name: box)
         monkeypatch.setattr(RunRequest, "submission", lambda *_: (agent, box))
         return box, agent
 
@@ -71,15 +71,15 @@ class Heard(NullProgress):
 
 def submitted(house):
     submission_request = SubmissionRequest("private", image="ada/agent:1")
-    return house.submission_service.submit("ada", submission_request, idempotency_key=None, enqueue=lambda *_: None)[0]
+    return house.submissions.service.submit("ada", submission_request, idempotency_key=None, enqueue=lambda *_: None)[0]
 
 
 def times(house) -> Counter[int]:
-    return Counter(one.times for one in house.exposures.servings())
+    return Counter(one.times for one in house.benchmark.exposures.servings())
 
 
 def came_to(house, number=1) -> Counter[str]:
-    results = house.runs.results(number, who="test", why="test")
+    results = house.runs.store.results(number, who="test", why="test")
     return Counter(f"{one.verdict.value} {one.code}" for one in results)
 
 
@@ -103,18 +103,18 @@ def after(count, error):
 def test_an_interrupted_command_says_how_to_resume_it(house, played, monkeypatch):
     box, agent = played()
     with monkeypatch.context() as broken:
-        broken.setattr(house.run_tasks, "record", after(3, KeyboardInterrupt())(house.run_tasks.record))
+        broken.setattr(house.runs.tasks, "record", after(3, KeyboardInterrupt())(house.runs.tasks.record))
         heard = Heard()
         with pytest.raises(KeyboardInterrupt):
-            house.private_runs.play(agent, box, heard)
+            house.execution.private_runs.play(agent, box, heard)
     assert len(heard.said) == 1
     assert "--resume 1" in heard.said[0]
-    assert (house.runs.get(1).state, house.runs.get(1).cause) == (RunState.RUNNING, "worker-stopped")
-    opened, results = house.private_runs.play(agent, box, heard, resume=1)
-    assert (opened.record.number, len(results)) == (1, house.spec.size)
-    assert came_to(house) == {"true finished": house.spec.size}
-    assert times(house)[1] >= house.spec.size - 4, "few were in play, and served again"
-    assert house.runs.get(1).cause is None
+    assert (house.runs.store.get(1).state, house.runs.store.get(1).cause) == (RunState.RUNNING, "worker-stopped")
+    opened, results = house.execution.private_runs.play(agent, box, heard, resume=1)
+    assert (opened.record.number, len(results)) == (1, house.benchmark.spec.size)
+    assert came_to(house) == {"true finished": house.benchmark.spec.size}
+    assert times(house)[1] >= house.benchmark.spec.size - 4, "few were in play, and served again"
+    assert house.runs.store.get(1).cause is None
 
 
 def test_an_internal_error_is_resumed_and_refunds_nobody(house, played, clock, monkeypatch):
@@ -122,26 +122,26 @@ def test_an_internal_error_is_resumed_and_refunds_nobody(house, played, clock, m
     played()
     made = submitted(house)
     with monkeypatch.context() as broken:
-        broken.setattr(house.run_tasks, "record", after(2, ValueError("a word of a task"))(house.run_tasks.record))
-        house.job_worker.work(house.queue.claim("w"), threading.Event())
-    waits = house.submissions.get(made.id)
-    assert (waits.state, waits.charged, house.runs.get(1).state) == ("queued", True, RunState.RUNNING)
+        broken.setattr(house.runs.tasks, "record", after(2, ValueError("a word of a task"))(house.runs.tasks.record))
+        house.execution.job_worker.work(house.submissions.queue.claim("w"), threading.Event())
+    waits = house.submissions.store.get(made.id)
+    assert (waits.state, waits.charged, house.runs.store.get(1).state) == ("queued", True, RunState.RUNNING)
     clock.now += pause(1)
-    house.job_worker.work(house.queue.claim("w"), threading.Event())
-    assert house.submissions.get(made.id).state == "done"
+    house.execution.job_worker.work(house.submissions.queue.claim("w"), threading.Event())
+    assert house.submissions.store.get(made.id).state == "done"
     assert set(times(house)) == {1}, "nothing is served twice"
     found = came_to(house)
-    assert found["true finished"] + found["false worker-lost"] == house.spec.size
+    assert found["true finished"] + found["false worker-lost"] == house.benchmark.spec.size
 
 
 @pytest.mark.parametrize("backend", ["postgresql"], indirect=True)
 def test_a_database_that_goes_away_in_the_middle_of_a_run_costs_no_task(house, played, clock, postgres, monkeypatch):
     """The cause of the stop is written once the database is back; without it, the tasks in play would have failed."""
     played()
-    made, name, record, waits = submitted(house), house.engine.url.database, house.run_tasks.record, []
+    made, name, record, waits = submitted(house), house.home.engine.url.database, house.runs.tasks.record, []
 
     def goes_away(run, outcome):
-        if house.runs.finished(run.record.number):
+        if house.runs.store.finished(run.record.number):
             postgres.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
             postgres.disconnect(name)
         record(run, outcome)
@@ -151,15 +151,15 @@ def test_a_database_that_goes_away_in_the_middle_of_a_run_costs_no_task(house, p
         postgres.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
 
     with monkeypatch.context() as broken:
-        broken.setattr(house.run_tasks, "record", goes_away)
+        broken.setattr(house.runs.tasks, "record", goes_away)
         broken.setattr(queue, "time", SimpleNamespace(monotonic=time.monotonic, sleep=comes_back))
-        house.job_worker.work(house.queue.claim("one"), threading.Event())
-    job, run = house.submissions.get(made.id), house.runs.get(1)
+        house.execution.job_worker.work(house.submissions.queue.claim("one"), threading.Event())
+    job, run = house.submissions.store.get(made.id), house.runs.store.get(1)
     assert (len(waits), job.state, job.failed_attempts, run.cause) == (1, "queued", 0, "machine")
     clock.now += pause(1)
-    house.job_worker.work(house.queue.claim("two"), threading.Event())
-    assert house.submissions.get(made.id).state == "done"
-    assert came_to(house) == {"true finished": house.spec.size}
+    house.execution.job_worker.work(house.submissions.queue.claim("two"), threading.Event())
+    assert house.submissions.store.get(made.id).state == "done"
+    assert came_to(house) == {"true finished": house.benchmark.spec.size}
 
 
 @pytest.mark.full
@@ -170,16 +170,16 @@ def test_a_run_that_fails_each_time_is_given_up_charged_and_closed_by_the_turn(h
     played()
     made = submitted(house)
     with monkeypatch.context() as broken:
-        broken.setattr(house.official, "close", fails)
+        broken.setattr(house.runs.official, "close", fails)
         for attempt in range(1, TRIES + 1):
-            assert house.submissions.get(made.id).state == "queued"
-            house.job_worker.work(house.queue.claim("w"), threading.Event())
+            assert house.submissions.store.get(made.id).state == "queued"
+            house.execution.job_worker.work(house.submissions.queue.claim("w"), threading.Event())
             clock.now += pause(attempt)
-    given_up = house.submissions.get(made.id)
+    given_up = house.submissions.store.get(made.id)
     assert (given_up.state, given_up.code, given_up.charged) == ("failed", "mistake", True)
-    house.rotation.run(house.months.live_month())
-    assert house.runs.get(1).state is RunState.DONE
-    assert came_to(house) == {"true finished": house.spec.size}
+    house.month.rotation.run(house.benchmark.months.live_month())
+    assert house.runs.store.get(1).state is RunState.DONE
+    assert came_to(house) == {"true finished": house.benchmark.spec.size}
 
 
 def test_a_first_error_after_many_restarts_of_workers_does_not_give_a_run_up(house, played, monkeypatch):
@@ -188,22 +188,22 @@ def test_a_first_error_after_many_restarts_of_workers_does_not_give_a_run_up(hou
     for _ in range(TRIES):
         stopped(house, made, played)
     played()
-    monkeypatch.setattr(house.run_tasks, "record", after(0, ValueError("a word of a task"))(house.run_tasks.record))
-    house.job_worker.work(house.queue.claim("w"), threading.Event())
-    assert house.submissions.get(made.id).state == "queued"
+    monkeypatch.setattr(house.runs.tasks, "record", after(0, ValueError("a word of a task"))(house.runs.tasks.record))
+    house.execution.job_worker.work(house.submissions.queue.claim("w"), threading.Event())
+    assert house.submissions.store.get(made.id).state == "queued"
 
 
 def test_a_machine_that_is_away_at_the_turn_leaves_the_rest_unknown_and_no_rank(house, played, monkeypatch):
     played()
     submitted(house)
     with monkeypatch.context() as broken:
-        broken.setattr(house.run_tasks, "record", after(2, Unavailable("away"))(house.run_tasks.record))
-        house.job_worker.work(house.queue.claim("w"), threading.Event())
-    assert house.runs.get(1).cause == "machine"
-    house.rotation.run(house.months.live_month())
+        broken.setattr(house.runs.tasks, "record", after(2, Unavailable("away"))(house.runs.tasks.record))
+        house.execution.job_worker.work(house.submissions.queue.claim("w"), threading.Event())
+    assert house.runs.store.get(1).cause == "machine"
+    house.month.rotation.run(house.benchmark.months.live_month())
     found = came_to(house)
     assert found["unknown machine"] > 0
-    assert found["true finished"] + found["unknown machine"] == house.spec.size
+    assert found["true finished"] + found["unknown machine"] == house.benchmark.spec.size
 
 
 def test_cancelling_a_run_that_was_served_something_fails_the_rest_and_costs(house, played):
@@ -212,18 +212,18 @@ def test_cancelling_a_run_that_was_served_something_fails_the_rest_and_costs(hou
 
     def story(agent):
         with suppress(NotTaken):  # the other agent was first
-            house.submissions.cancel(made.id, "ada")
+            house.submissions.store.cancel(made.id, "ada")
         agent.hang()
 
     played(story)
     made = submitted(house)
-    house.job_worker.work(house.queue.claim("w"), threading.Event())
-    gone = house.submissions.get(made.id)
+    house.execution.job_worker.work(house.submissions.queue.claim("w"), threading.Event())
+    gone = house.submissions.store.get(made.id)
     assert (gone.state, gone.charged) == ("cancelled", True)
-    assert house.runs.get(1).state is RunState.DONE
+    assert house.runs.store.get(1).state is RunState.DONE
     found = came_to(house)
     assert set(found) == {"false cancelled", "false worker-lost"}
-    assert sum(found.values()) == house.spec.size
+    assert sum(found.values()) == house.benchmark.spec.size
 
 
 def test_a_run_that_the_turn_closes_while_it_is_played_is_done(house, played):
@@ -231,26 +231,26 @@ def test_a_run_that_the_turn_closes_while_it_is_played_is_done(house, played):
 
     def story(agent):
         if lock.acquire(blocking=False):
-            house.official.end_open(house.months.live_month(), "turn")
+            house.runs.official.end_open(house.benchmark.months.live_month(), "turn")
         agent.hang()
 
     played(story)
     made = submitted(house)
-    house.job_worker.work(house.queue.claim("w"), threading.Event())
-    ended = house.submissions.get(made.id)
+    house.execution.job_worker.work(house.submissions.queue.claim("w"), threading.Event())
+    ended = house.submissions.store.get(made.id)
     assert (ended.state, ended.code, ended.charged) == ("done", None, True)
     assert came_to(house).keys() <= {"false turn", "false worker-lost"}
-    house.public_view.update()
+    house.submissions.view.update()
 
 
 def test_another_worker_cannot_serve_what_was_taken_over(house, played):
     """A worker that stalls until its lease ends loses its run at the very next task."""
     box, agent = played()
-    opened = house.official.open(agent, box)
-    taken = house.official.resume(1, agent, box)
+    opened = house.runs.official.open(agent, box)
+    taken = house.runs.official.resume(1, agent, box)
     with pytest.raises(NotAllowed, match="attempt 1 was given up"):
-        house.run_tasks.serve(opened, opened.tasks[0])
-    house.run_tasks.serve(taken, taken.tasks[0])
+        house.runs.tasks.serve(opened, opened.tasks[0])
+    house.runs.tasks.serve(taken, taken.tasks[0])
 
 
 def stopped(house, made, played):
@@ -262,19 +262,19 @@ def stopped(house, made, played):
         agent.hang()
 
     played(story)
-    house.job_worker.work(house.queue.claim("w"), stopping)
-    assert (house.submissions.get(made.id).state, house.runs.get(1).cause) == ("queued", "worker-stopped")
+    house.execution.job_worker.work(house.submissions.queue.claim("w"), stopping)
+    assert (house.submissions.store.get(made.id).state, house.runs.store.get(1).cause) == ("queued", "worker-stopped")
 
 
 def test_cancelling_a_waiting_run_ends_it_and_fails_the_rest(house, played):
     """Left open, it would stay off the leaderboard, and be unknown instead of failed when the month turns."""
     made = submitted(house)
     stopped(house, made, played)
-    gone = house.submission_service.cancel(made.id, "ada")
-    assert (gone.state, gone.charged, house.runs.get(1).state) == ("cancelled", True, RunState.DONE)
-    assert came_to(house) == {"false cancelled": house.spec.size}
-    assert house.owner_view.of(gone)["figures"]["whole"]["success_rate"]["value"] == 0
-    assert [line.run for line in house.leaderboard.of_month(house.months.live_month())] == [1]
+    gone = house.submissions.service.cancel(made.id, "ada")
+    assert (gone.state, gone.charged, house.runs.store.get(1).state) == ("cancelled", True, RunState.DONE)
+    assert came_to(house) == {"false cancelled": house.benchmark.spec.size}
+    assert house.submissions.owner_view.of(gone)["figures"]["whole"]["success_rate"]["value"] == 0
+    assert [line.run for line in house.runs.leaderboard.of_month(house.benchmark.months.live_month())] == [1]
 
 
 def test_cancelling_a_run_while_its_worker_is_stopped_fails_the_rest(house, played):
@@ -282,34 +282,34 @@ def test_cancelling_a_run_while_its_worker_is_stopped_fails_the_rest(house, play
 
     def story(agent):
         with suppress(NotTaken):  # the other agent was first
-            house.submissions.cancel(made.id, "ada")
+            house.submissions.store.cancel(made.id, "ada")
         stopping.set()
         agent.hang()
 
     played(story)
-    house.job_worker.work(house.queue.claim("w"), stopping)
-    assert (house.submissions.get(made.id).state, house.runs.get(1).state) == ("cancelled", RunState.DONE)
+    house.execution.job_worker.work(house.submissions.queue.claim("w"), stopping)
+    assert (house.submissions.store.get(made.id).state, house.runs.store.get(1).state) == ("cancelled", RunState.DONE)
     assert came_to(house).keys() <= {"false cancelled", "false worker-lost"}
 
 
 def test_a_run_cancelled_before_anything_was_served_costs_nothing_and_is_aborted(house, played):
     played()
     made = submitted(house)
-    claim = house.queue.claim("w")
+    claim = house.submissions.queue.claim("w")
     box, agent = played()
-    with house.official.opening(agent, box) as opening:
-        assert house.queue.opened(claim, opening.record.number, opening.session)
-    house.queue.give_back(claim)
-    gone = house.submission_service.cancel(made.id, "ada")
-    assert (gone.charged, house.runs.get(1).state) == (False, RunState.ABORTED)
+    with house.runs.official.opening(agent, box) as opening:
+        assert house.submissions.queue.opened(claim, opening.record.number, opening.session)
+    house.submissions.queue.give_back(claim)
+    gone = house.submissions.service.cancel(made.id, "ada")
+    assert (gone.charged, house.runs.store.get(1).state) == (False, RunState.ABORTED)
 
 
 def test_a_run_that_the_turn_closed_tells_its_figures_whatever_became_of_its_submission(house, played, clock):
     made = submitted(house)
     stopped(house, made, played)
-    house.queue.finish(house.queue.claim("w"), "machine")
-    house.rotation.run(house.months.live_month())
-    shown = house.owner_view.of(house.submissions.get(made.id))
+    house.submissions.queue.finish(house.submissions.queue.claim("w"), "machine")
+    house.month.rotation.run(house.benchmark.months.live_month())
+    shown = house.submissions.owner_view.of(house.submissions.store.get(made.id))
     assert (shown["state"], shown["charged"]) == ("failed", True)
     assert shown["figures"]["whole"]["unknown"] > 0
 
@@ -329,9 +329,9 @@ def test_a_submitted_image_that_is_gone_when_its_run_is_resumed_fails_the_rest(
     made = submitted(house)
     stopped(house, made, played)
     monkeypatch.setattr(RunRequest, "submission", gone)
-    house.job_worker.work(house.queue.claim("w"), threading.Event())
-    house.rotation.run(house.months.live_month())
-    assert came_to(house) == {unserved: house.spec.size}
+    house.execution.job_worker.work(house.submissions.queue.claim("w"), threading.Event())
+    house.month.rotation.run(house.benchmark.months.live_month())
+    assert came_to(house) == {unserved: house.benchmark.spec.size}
 
 
 def test_a_submission_that_changed_meanwhile_has_failed(house, played, monkeypatch):
@@ -340,20 +340,20 @@ def test_a_submission_that_changed_meanwhile_has_failed(house, played, monkeypat
     box, agent = played()
     other = replace(agent, digest="sha256:" + "0" * 64)
     monkeypatch.setattr(RunRequest, "submission", lambda *_: (other, box))
-    house.job_worker.work(house.queue.claim("w"), threading.Event())
-    house.rotation.run(house.months.live_month())
-    assert came_to(house) == {"false turn": house.spec.size}
+    house.execution.job_worker.work(house.submissions.queue.claim("w"), threading.Event())
+    house.month.rotation.run(house.benchmark.months.live_month())
+    assert came_to(house) == {"false turn": house.benchmark.spec.size}
 
 
 def test_runs_that_wait_when_the_month_turns_are_not_played_in_the_next_one(house, played):
     """Otherwise the runs of two months' quotas would be served the tasks of one month."""
     played()
     made = submitted(house)
-    house.rotation.run(house.months.live_month())
-    house.job_worker.work(house.queue.claim("w"), threading.Event())
-    ended = house.submissions.get(made.id)
+    house.month.rotation.run(house.benchmark.months.live_month())
+    house.execution.job_worker.work(house.submissions.queue.claim("w"), threading.Event())
+    ended = house.submissions.store.get(made.id)
     assert (ended.state, ended.code, ended.charged) == ("failed", "turn", False)
-    assert house.runs.list() == ()
+    assert house.runs.store.list() == ()
 
 
 def test_a_run_that_a_worker_goes_on_with_is_not_resumed_by_hand(house, played):
@@ -362,26 +362,26 @@ def test_a_run_that_a_worker_goes_on_with_is_not_resumed_by_hand(house, played):
     stopped(house, made, played)
     chosen = RunRequest(image="ada/agent:1", agent=None, submitter="ada", box=None)
     with pytest.raises(NotTaken, match=f"run 1 is that of submission {made.id}, which is queued"):
-        house.private_runs.run(chosen, NullProgress(), 1)
+        house.execution.private_runs.run(chosen, NullProgress(), 1)
 
 
 def test_a_run_that_has_ended_is_not_resumed(house, played):
     box, agent = played()
-    house.private_runs.play(agent, box, NullProgress())
+    house.execution.private_runs.play(agent, box, NullProgress())
     chosen = RunRequest(image="ada/agent:1", agent=None, submitter="ada", box=None)
     with pytest.raises(NotTaken, match=r"run 1 has ended \(done\)"):
-        house.private_runs.run(chosen, NullProgress(), 1)
+        house.execution.private_runs.run(chosen, NullProgress(), 1)
 
 
 def test_a_run_is_not_resumed_with_anything_else(house, played):
     """A language model would be an advantage that the leaderboard does not show."""
     box, agent = played()
     box.official, agent = True, replace(agent, kind="image")
-    house.official.open(agent, box)
+    house.runs.official.open(agent, box)
     others = [(replace(agent, submitter="bob"), None), (replace(agent, digest="sha256:" + "0" * 64), None)]
     for other, model in (*others, (agent, "some-model")):
         with pytest.raises(NotServed, match="another submitter, submission, box or track"):
-            house.official.resume(1, other, box, model)
+            house.runs.official.resume(1, other, box, model)
 
 
 def test_an_unreachable_upstream_fails_the_tasks_that_called_it_and_the_rest_waits(house, played, clock, monkeypatch):
@@ -404,11 +404,11 @@ def test_an_unreachable_upstream_fails_the_tasks_that_called_it_and_the_rest_wai
         return replace(outcome, verdict=Verdict.FALSE, failure="unclear", code="upstream-down")
 
     monkeypatch.setattr(private_runs, "run_set", down)
-    house.job_worker.work(house.queue.claim("w"), threading.Event())
-    assert (house.submissions.get(made.id).state, house.runs.get(1).cause) == ("queued", None)
+    house.execution.job_worker.work(house.submissions.queue.claim("w"), threading.Event())
+    assert (house.submissions.store.get(made.id).state, house.runs.store.get(1).cause) == ("queued", None)
     clock.now += pause(1)
-    house.job_worker.work(house.queue.claim("w"), threading.Event())
-    assert house.submissions.get(made.id).state == "done"
+    house.execution.job_worker.work(house.submissions.queue.claim("w"), threading.Event())
+    assert house.submissions.store.get(made.id).state == "done"
     found = came_to(house)
     assert found["false upstream-down"] == 1
     assert set(found) <= {"true finished", "false upstream-down", "false worker-lost"}

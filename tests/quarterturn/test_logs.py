@@ -44,7 +44,7 @@ def written(tmp_path):
 @pytest.fixture
 def task(live, opened):
     """Open a live task of a home, as a worker does."""
-    vault = opened(live).vault
+    vault = opened(live).home.vault
     return vault.open(vault.records("live")[0].id, who="runner", why="a test").task
 
 
@@ -82,12 +82,15 @@ def test_no_error_of_a_worker_writes_a_word_of_its_tasks(written, live, monkeypa
     """A real private run fails in many ways, and every error quotes the opened tasks."""
     house, opened, tried = Application(live, None), [], threading.Event()
     monkeypatch.setattr("quarterturn.submissions.store.queue.LEASE", timedelta(hours=1))  # the job is met once
-    house.accounts.create("ada", "submitter")
-    house.submissions.take("ada", SubmissionRequest("private", image="ada/agent:1"), month="2026-12")
+    house.auth.accounts.create("ada", "submitter")
+    house.submissions.store.take("ada", SubmissionRequest("private", image="ada/agent:1"), month="2026-12")
 
     def work(_claim, _stopping) -> None:
-        tasks = [house.vault.open(record.id, who="runner", why="run 1").task for record in house.vault.records("live")]
-        opened.extend(house.vault.served(task, "ada", "2026-12") for task in tasks)
+        tasks = [
+            house.home.vault.open(record.id, who="runner", why="run 1").task
+            for record in house.home.vault.records("live")
+        ]
+        opened.extend(house.home.vault.served(task, "ada", "2026-12") for task in tasks)
         try:
             for task in opened:
                 logging.getLogger("library").error("cannot do %r", task.goal)
@@ -99,7 +102,7 @@ def test_no_error_of_a_worker_writes_a_word_of_its_tasks(written, live, monkeypa
             tried.set()
             raise
 
-    executor = LocalExecutor(house.queue, work, 1)
+    executor = LocalExecutor(house.submissions.queue, work, 1)
     executor.start()
     assert tried.wait(PATIENCE)
     until(lambda: any(line["logger"] == "quarterturn.worker" for line in written()), "a worker's line")

@@ -102,13 +102,13 @@ def test_up_twice_and_down_leaves_nothing(engine):
 
 def test_a_home_with_data_goes_down_and_up(live, opened):
     house = opened(live)
-    assert house.vault.records("live")
-    house.accounts.create("ada", "submitter")
-    house.submissions.take("ada", SubmissionRequest("private", image="agent:1"), month="2026-12")
-    migrations.downgrade(house.engine)
-    assert tables(house.engine) == set()
-    migrations.upgrade(house.engine)
-    assert house.vault.records() == []
+    assert house.home.vault.records("live")
+    house.auth.accounts.create("ada", "submitter")
+    house.submissions.store.take("ada", SubmissionRequest("private", image="agent:1"), month="2026-12")
+    migrations.downgrade(house.home.engine)
+    assert tables(house.home.engine) == set()
+    migrations.upgrade(house.home.engine)
+    assert house.home.vault.records() == []
 
 
 def test_a_migration_that_fails_changes_nothing(engine, monkeypatch):

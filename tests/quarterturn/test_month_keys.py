@@ -69,7 +69,7 @@ def test_a_turn_that_has_come_to_nothing_yet_is_three(live, say, opened):
         raise KeyboardInterrupt
 
     with contextlib.suppress(KeyboardInterrupt):
-        opened(live).rotation.run(Month.parse(SECOND), stop)
+        opened(live).month.rotation.run(Month.parse(SECOND), stop)
     say("release", "path", SECOND, "--home", live).refuses(3, "has published nothing")
 
 
@@ -84,7 +84,7 @@ def test_a_home_without_the_key_gets_another_and_says_so_in_its_next_set(live, s
     } == before
     assert after["allowed_signers"].count(b"\n") == 2
     house = opened(live)
-    leaves = [Statement.parse(house.ledger.leaf(index)) for index in range(house.ledger.size)]
+    leaves = [Statement.parse(house.log.ledger.leaf(index)) for index in range(house.log.ledger.size)]
     assert len({one.predicate["month_key"] for one in leaves if one.kind == "set"}) == 2
     shutil.rmtree(live / "public" / "months" / FIRST)
     say("release", "path", FIRST, "--home", live).refuses(8, "put that key back")
@@ -92,7 +92,7 @@ def test_a_home_without_the_key_gets_another_and_says_so_in_its_next_set(live, s
 
 def test_a_change_of_the_rings_key_changes_nothing_that_is_signed(live, say, opened):
     before, sealed = signed(live), (live / "keys" / "month.key").read_bytes()
-    opened(live).key_rotation.rotate("ada", Output(as_json=True))
+    opened(live).keys.rotation.rotate("ada", Output(as_json=True))
     assert (live / "keys" / "month.key").read_bytes() != sealed
     shutil.rmtree(live / "public" / "months")
     assert say("release", "path", FIRST, "--home", live).code == 0

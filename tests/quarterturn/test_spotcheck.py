@@ -44,5 +44,5 @@ def test_a_worker_that_lies_is_found_at_the_turn_and_named_to_maintainers_alone(
     assert public
     assert not any(lied[0].encode() in path.read_bytes() for path in public)
     house = opened(playable)
-    assert house.vault.blob_names("left/") == [f"left/{lied[0]}/1"]
-    assert task in house.runs.left(1)
+    assert house.home.vault.blob_names("left/") == [f"left/{lied[0]}/1"]
+    assert task in house.runs.store.left(1)

@@ -56,7 +56,7 @@ def published(memory):
     home, workspace = make(folder / "home", tasks=5, live=True), folder / "workspace"
     house = Application(home, None)
     play(house, "agent", passing(lambda place, _: place % 2 == 0))
-    house.rotation.run(Month.parse(TURN))
+    house.month.rotation.run(Month.parse(TURN))
     house.close()
     public = home / "public"
     shutil.copytree(public / "releases" / RELEASE, workspace / RELEASE)

@@ -41,7 +41,7 @@ class Crowd:
 
     def start(self, pause: float = 0.0, database: str = "") -> int:
         number = len(self.workers)
-        self.house.engine.dispose()  # a child opens it too
+        self.house.home.engine.dispose()  # a child opens it too
         with Gate() as ready:
             self.workers.append(Child(lambda: self._work(str(self.folder / str(number)), pause, database, ready)))
             ready.wait()
@@ -60,7 +60,7 @@ class Crowd:
 
         def work(claim: Claim, stopping: threading.Event) -> None:
             stopping.wait(pause)
-            if house.queue.finish(claim, None):
+            if house.submissions.queue.finish(claim, None):
                 noted("", claim.number)
 
         def failed(troubled: retry_loop.RetryLoop, error: Exception) -> None:
@@ -68,8 +68,8 @@ class Crowd:
             say(troubled, error)
 
         say, retry_loop.RetryLoop.say = retry_loop.RetryLoop.say, failed
-        house = Application(self.house.home, None, database=database or None)
-        postgres_executor.executor(house.engine, house.queue, work, 2).start()
+        house = Application(self.house.home.folder, None, database=database or None)
+        postgres_executor.executor(house.home.engine, house.submissions.queue, work, 2).start()
         ready.open()
         threading.Event().wait()
 
@@ -99,21 +99,21 @@ class Crowd:
 
     def submit(self, count: int) -> None:
         for number in range(count):
-            self.house.submission_service.submit(
+            self.house.submissions.service.submit(
                 ("ada", "bob", "carl")[number % 3], REQUEST, idempotency_key=None, enqueue=self.enqueue
             )
 
     def enqueue(self, session, number) -> None:
-        self.house.executor(0).enqueue(session, number)
+        self.house.execution.executor(0).enqueue(session, number)
 
     def waiting(self) -> int:
         with suppress(Unavailable):
-            return len(self.house.submissions.unfinished())
+            return len(self.house.submissions.store.unfinished())
         return -1
 
     def nothing_is_lost_or_ended_twice(self, count: int) -> None:
         until(lambda: self.waiting() == 0, "the end of all jobs")
-        rows = [one for name in ("ada", "bob", "carl") for one in self.house.submissions.of(name, limit=1000)]
+        rows = [one for name in ("ada", "bob", "carl") for one in self.house.submissions.store.of(name, limit=1000)]
         assert Counter(one.state for one in rows) == {"done": count}
         times = Counter(self.all_ended())
         assert max(times.values()) == 1
@@ -125,13 +125,13 @@ class Crowd:
 def house(home) -> Iterator[Application]:
     house = Application(home, None)
     service = ServiceSettings(images=("",), at_once=16, waiting=1000, dev_per_day=1000)
-    house.settings = house.settings.model_copy(update={"service": service})
+    house.home.settings = house.home.settings.model_copy(update={"service": service})
     (home / "quarterturn.toml").write_text(
         (home / "quarterturn.toml").read_text().replace("at_once = 1\n", "at_once = 16\n")
     )
-    house.submissions = Submissions(house.engine, house.exposures, service, house.now)
+    house.submissions.store = Submissions(house.home.engine, house.benchmark.exposures, service, house.home.now)
     for name in ("ada", "bob", "carl"):
-        house.accounts.create(name, "submitter")
+        house.auth.accounts.create(name, "submitter")
     yield house
     house.close()
 
@@ -223,7 +223,7 @@ def wire(postgres) -> Iterator[Wire]:
 
 
 def through(wire: Wire, house: Application) -> str:
-    return f"postgresql://postgres@127.0.0.1:{wire.port}/{house.engine.url.database}?sslmode=disable"
+    return f"postgresql://postgres@127.0.0.1:{wire.port}/{house.home.engine.url.database}?sslmode=disable"
 
 
 class TestPostgres:

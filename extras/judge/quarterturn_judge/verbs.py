@@ -48,23 +48,23 @@ def check(
 
     out = Output(as_json=as_json)
     with open_app(home) as app:
-        spec, digests = app.claim_judges.spec(), app.claim_judges.digests()
-        own = cases_of(app.vault, who) if who else ()
-        plan = CheckPlan([*shipped(), *own], app.claim_judges.anchors(), injected(shipped()), passes)
+        spec, digests = app.keys.claim_judges.spec(), app.keys.claim_judges.digests()
+        own = cases_of(app.home.vault, who) if who else ()
+        plan = CheckPlan([*shipped(), *own], app.keys.claim_judges.anchors(), injected(shipped()), passes)
         cost = plan.cost(spec.answer_tokens)
         before = _cost_line(spec, cost)
         if estimate:
             out.result({"estimate": cost}, before)
             return
         out.say(before)
-        with app.claim_judges.opened("private" if who else "dev") as judge:
+        with app.keys.claim_judges.opened("private" if who else "dev") as judge:
             if judge is None or not judge.check():
                 raise Unavailable(f"the upstream '{spec.upstream.name}' does not answer for the model '{spec.model}'")
             with out.progress(f"{spec.model} on answers", len(plan.questions())) as advance:
                 found = measure(judge.ask, plan, advance)
         data = found.as_json()
         if digests is not None:
-            app.claim_judges.keep(digests, data)
+            app.keys.claim_judges.keep(digests, data)
     shown = {"judge": digests.as_json() if digests else None, "model": spec.model, "estimate": cost, **data}
     out.result(shown, *_lines(data), ok=not data["refused"], otherwise=EXITS["refused"])
 

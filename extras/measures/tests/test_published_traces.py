@@ -20,10 +20,10 @@ def public(templates, memory):
     home = copy_of_accused(templates, Path(tempfile.mkdtemp(dir=memory)) / "home")
     release = turned(home)
     with closing(Application(home, None)) as house:
-        house.accounts.create("mallory", "submitter")
+        house.auth.accounts.create("mallory", "submitter")
         made, _ = submitted(house, "mallory", 1)
-        house.traces.publish(made.id, "mallory", public=True)
-        document = house.traces.published(made.id)
+        house.submissions.traces.publish(made.id, "mallory", public=True)
+        document = house.submissions.traces.published(made.id)
     return release, home / "public" / "log.vkey", document
 
 

@@ -39,8 +39,8 @@ def test_a_run_on_the_dev_set_is_measured_and_its_owner_sees_the_trace(site, mon
     monkeypatch.setattr(dev_runs, "dev", play_two)
     site.account("ada")
     site.account("bob")
-    made, _ = site.house.submissions.take("ada", SubmissionRequest("dev", image="agent:1"), month="2026-12")
-    site.house.job_worker.work(site.house.queue.claim("w"), threading.Event())
+    made, _ = site.house.submissions.store.take("ada", SubmissionRequest("dev", image="agent:1"), month="2026-12")
+    site.house.execution.job_worker.work(site.house.submissions.queue.claim("w"), threading.Event())
     measures = site.get(f"/runs/{made.id}", "ada").json()["trace"]["measures"]
     assert measures["measures"]["success_rate"]["value"] == 0.5
     assert (measures["failures"]["diagnosed"], len(measures["tasks"])) == (1, 2)
@@ -61,17 +61,17 @@ def failing(*classes: str, passed: int = 1) -> dict:
 
 
 def test_the_field_is_the_median_of_what_other_parties_have_published(site):
-    store, times = site.house.trace_store, iter(range(100))
+    store, times = site.house.submissions.trace_store, iter(range(100))
     for name in ("ada", "bob", "cem", "dia", "eva"):
         site.account(name)
-    site.house.accounts.link("eva", "ada")
-    field = FailureField(store, site.house.accounts.parties)
+    site.house.auth.accounts.link("eva", "ada")
+    field = FailureField(store, site.house.auth.accounts.parties)
 
     def run(account: str, *classes: str, tasks: str = "dev", published: bool = True) -> str:
-        made, _ = site.house.submissions.take(account, SubmissionRequest(tasks, image="agent:1"), month="2026-12")
+        made, _ = site.house.submissions.store.take(account, SubmissionRequest(tasks, image="agent:1"), month="2026-12")
         store.keep(made.id, failing(*classes))
         if published:
-            store.publish(made.id, site.house.now() + timedelta(seconds=next(times)))
+            store.publish(made.id, site.house.home.now() + timedelta(seconds=next(times)))
         return made.id
 
     run("bob", "no_tools_called")
@@ -99,8 +99,10 @@ def test_an_owner_sees_the_field_beside_the_own_profile(site, monkeypatch):
     made = {}
     for name in names:
         site.account(name)
-        made[name] = site.house.submissions.take(name, SubmissionRequest("dev", image="agent:1"), month="2026-12")[0].id
-        site.house.job_worker.work(site.house.queue.claim("w"), threading.Event())
+        made[name] = site.house.submissions.store.take(
+            name, SubmissionRequest("dev", image="agent:1"), month="2026-12"
+        )[0].id
+        site.house.execution.job_worker.work(site.house.submissions.queue.claim("w"), threading.Event())
     table = site.get(f"/submission/{made['ada']}/failures.csv", "ada").text
     assert table.startswith("class,value,low,high,n,median,runs\r\n")
     assert site.get(f"/submission/{made['ada']}/failures.json", "ada").json()["failures"][0]["median"] is None
@@ -116,10 +118,10 @@ def test_an_owner_sees_the_field_beside_the_own_profile(site, monkeypatch):
 
 def test_a_submission_without_measures_has_no_trace_page(site):
     site.account("ada")
-    made, _ = site.house.submissions.take("ada", SubmissionRequest("dev", image="agent:1"), month="2026-12")
+    made, _ = site.house.submissions.store.take("ada", SubmissionRequest("dev", image="agent:1"), month="2026-12")
     assert site.get(f"/submission/{made.id}/trace", "ada").status_code == 404
-    run = play_two(None, site.house.facilities.dev_tasks(2))
-    site.house.trace_store.keep(made.id, run.as_json() | {"measures": None})
+    run = play_two(None, site.house.execution.facilities.dev_tasks(2))
+    site.house.submissions.trace_store.keep(made.id, run.as_json() | {"measures": None})
     assert site.get(f"/submission/{made.id}", "ada").status_code == 200
     assert site.get(f"/submission/{made.id}/trace", "ada").status_code == 404
 
@@ -161,11 +163,11 @@ def test_a_service_without_the_extra_keeps_runs_without_measures_and_shows_none_
     monkeypatch.setattr(extras, "entry_point", lambda *_: None)
     with served(with_dev_set(live, templates)) as site:
         site.account("ada")
-        made, _ = site.house.submissions.take("ada", SubmissionRequest("dev", image="agent:1"), month="2026-12")
-        site.house.job_worker.work(site.house.queue.claim("w"), threading.Event())
+        made, _ = site.house.submissions.store.take("ada", SubmissionRequest("dev", image="agent:1"), month="2026-12")
+        site.house.execution.job_worker.work(site.house.submissions.queue.claim("w"), threading.Event())
         kept = site.get(f"/runs/{made.id}", "ada").json()["trace"]
         assert (kept["measures"], len(kept["tasks"])) == (None, 2)
-        site.house.trace_store.keep(made.id, kept | {"measures": failing("skipped_steps")["measures"]})
+        site.house.submissions.trace_store.keep(made.id, kept | {"measures": failing("skipped_steps")["measures"]})
         page = site.get(f"/submission/{made.id}", "ada")
         assert (page.status_code, "Why tasks failed" in page.text) == (200, False)
         assert site.get(f"/submission/{made.id}/trace", "ada").status_code == 404

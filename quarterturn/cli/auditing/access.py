@@ -43,7 +43,7 @@ def access_log(
         if verify:
             _verify(app, out)
             return
-        with app.vault.accesses(task=task, who=who, since=moment, limit=limit) as entries:
+        with app.home.vault.accesses(task=task, who=who, since=moment, limit=limit) as entries:
             rendered: list[Any] = [_data(entry) if as_json else _line(entry) for entry in entries]
     out.result(rendered if as_json else [], *([] if as_json else rendered))
 
@@ -64,7 +64,7 @@ def _verify(app: Application, out: Output) -> None:
     from quarterturn.audit import access_check
     from rotation.turn import access_log_head
 
-    log = access_check.verify(app.vault, access_log_head.committed(app.vault, app.ledger, who=account()))
+    log = access_check.verify(app.home.vault, access_log_head.committed(app.home.vault, app.log.ledger, who=account()))
     lines = [f"{log.entries} entries, the chain holds"]
     if log.heads:
         lines.append(f"committed to in the public log: {log.heads} times, up to entry {log.covered} by {log.last}")

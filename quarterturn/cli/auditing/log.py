@@ -55,11 +55,11 @@ def proof(
     from quarterturn.home import policies
 
     with open_app(home) as app:
-        head, note = app.writer.checkpoint(), app.places.log / "checkpoint"
-        witnesses = policies.cosigners(app.policy, note.read_bytes() if note.exists() else None)
+        head, note = app.log.writer.checkpoint(), app.home.places.log / "checkpoint"
+        witnesses = policies.cosigners(app.log.policy, note.read_bytes() if note.exists() else None)
         if not 0 <= index < head.size:
             raise NotFound(f"there is no leaf {index} in a log of {head.size}")
-        path = [base64.b64encode(part).decode() for part in app.writer.prove_inclusion(index, head.size)]
+        path = [base64.b64encode(part).decode() for part in app.log.writer.prove_inclusion(index, head.size)]
     data = {"index": index, "size": head.size, "root": base64.b64encode(head.root).decode(), "proof": path}
     word = policies.word(witnesses)
     summary = {"witnesses": witnesses, "word": word}
@@ -72,10 +72,10 @@ def fsck(home: Home = HOME, as_json: Json = False) -> None:
     from vault.errors import Unavailable, VaultError
 
     with open_app(home) as app:
-        head = app.writer.checkpoint()
+        head = app.log.writer.checkpoint()
         try:
-            problems = app.writer.fsck()
-            _ = app.ledger  # refuses rows that are not what was signed
+            problems = app.log.writer.fsck()
+            _ = app.log.ledger  # refuses rows that are not what was signed
         except Unavailable:  # says nothing about the log
             raise
         except VaultError as error:
@@ -89,9 +89,9 @@ def fsck(home: Home = HOME, as_json: Json = False) -> None:
 def change_key(who: Who, home: Home = HOME, as_json: Json = False) -> None:
     """Change the log's key; both keys sign the change. Stop the service first; after an interruption, run it again."""
     with open_app(home) as app:
-        app.log_key_change.change(who)
+        app.log.key_change.change(who)
     with open_app(home) as app:  # with the new key
-        vkey, head = app.writer.verifier.vkey, app.ledger.publish()
+        vkey, head = app.log.writer.verifier.vkey, app.log.ledger.publish()
     Output(as_json=as_json).result(
         {"vkey": vkey, "size": head.size},
         f"{vkey} signs the log now, {head.size} leaves of it",

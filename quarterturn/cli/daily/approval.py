@@ -35,9 +35,11 @@ def approval_list(
 
     with open_app(home) as app:
         with suppress(Unapproved):  # what it says is among the lines
-            app.approvals.in_force()
-        status = app.approvals.status()
-        requests = [request for request in app.approvals.requests() if everything or request.stands(app.now())]
+            app.auth.approvals.in_force()
+        status = app.auth.approvals.status()
+        requests = [
+            request for request in app.auth.approvals.requests() if everything or request.stands(app.home.now())
+        ]
     data = {"rules": status.rules.document(), "requests": [_data(request) for request in requests]}
     lines = [f"{request.id}  {request.words}  {_signed(request)}" for request in requests]
     Output(as_json=as_json).result(data, *rules_lines(status), *lines)
@@ -54,7 +56,7 @@ def approval_show(
     from quarterturn.approvals.signatures import NAMESPACE
 
     with open_app(home) as app:
-        request = app.approvals.request(request_id)
+        request = app.auth.approvals.request(request_id)
     if out is not None:
         _write(out, request.body)
     lines = [
@@ -84,9 +86,9 @@ def approval_sign(
         both = "give --key or --signature, not both"
         raise Malformed(both if key else "give your --key, or a --signature that `ssh-keygen -Y sign` made")
     with open_app(home) as app:
-        asked = app.approvals.request(request_id)
+        asked = app.auth.approvals.request(request_id)
         armored = signatures.sign(asked.body, key) if key is not None else _text(signature)
-        request = app.approvals.sign(request_id, armored)
+        request = app.auth.approvals.sign(request_id, armored)
     Output(as_json=as_json).result(_data(request), f"{request.words}: {_signed(request)}")
 
 

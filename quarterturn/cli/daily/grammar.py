@@ -53,7 +53,7 @@ def grammar_import(
         )
     read = GrammarSource(*texts(source))
     with open_app(home) as app:
-        grammar = app.imported.keep(read, who=who)
+        grammar = app.tasks.grammars.keep(read, who=who)
     data = {"server": grammar.server, "version": grammar.version, "templates": len(grammar.templates)}
     Output(as_json=as_json).result(
         data,
@@ -88,8 +88,10 @@ def grammar_check(
             grammar = read(chosen)
             if app is None:
                 return grammar_report.report(grammar)
-            monthly = grammar_report.monthly(app.spec, grammar.server)
-            return grammar_report.report(grammar, app.known_tasks.used(grammar), monthly, app.spec.lifetime)
+            monthly = grammar_report.monthly(app.benchmark.spec, grammar.server)
+            return grammar_report.report(
+                grammar, app.tasks.known_tasks.used(grammar), monthly, app.benchmark.spec.lifetime
+            )
 
         for _ in grammar_report.changes(Path(chosen)) if watch else ():
             try:

@@ -27,11 +27,11 @@ def leaderboard(
     asked = Month.parse(month) if month else None
     with open_app(home) as app:
         if asked:
-            app.turn_calendar.require_begun(asked)
-        chosen = asked or app.months.live_month()
-        lines, public = app.leaderboard.of_month(chosen), app.caveats.public_cohorts(chosen)
-        scores = app.linked_scores(chosen) if linked else None
-        names = app.display_names.shown()
+            app.benchmark.calendar.require_begun(asked)
+        chosen = asked or app.benchmark.months.live_month()
+        lines, public = app.runs.leaderboard.of_month(chosen), app.runs.caveats.public_cohorts(chosen)
+        scores = app.detection.linked_scores(chosen) if linked else None
+        names = app.submissions.display_names.shown()
     data: list[dict[str, Any]] = [
         line.as_json() | {"display_name": names.get((line.submitter, line.name)), "public_grammar": public}
         for line in lines

@@ -20,7 +20,7 @@ def turn_plan(home: Home = HOME, as_json: Json = False) -> None:
     from quarterturn.cli.daily import month_text
 
     with open_app(home) as app:
-        planned = app.turn_preview.plan()
+        planned = app.month.preview.plan()
     Output(as_json=as_json).result(month_text.planned_row(planned), *month_text.planned_lines(planned))
 
 
@@ -37,15 +37,15 @@ def turn_run(
 
     out = Output(as_json=as_json)
     with open_app(home) as app:
-        turn = app.monthly_turns.run(month, out, early=early)
-        live = sum(len(cohort.tasks) for cohort in app.months.cohorts("live"))
+        turn = app.month.turns.run(month, out, early=early)
+        live = sum(len(cohort.tasks) for cohort in app.benchmark.months.cohorts("live"))
         data = {"month": str(turn.month), "steps": list(turn.done), "live": live}
         lines = [f"The turn of {turn.month} is done; {live} tasks are live."]
-        release = app.places.releases / turn.month.release
+        release = app.home.places.releases / turn.month.release
         if release.exists():
             data["release"] = str(release)
             lines.append(f"Published: {release}")
-        lines += [*spot_check_lines(turn), *findings_text.waiting(app.findings)]
+        lines += [*spot_check_lines(turn), *findings_text.waiting(app.benchmark.findings)]
     out.result(data, *lines)
 
 
@@ -56,8 +56,11 @@ def turn_status(home: Home = HOME, as_json: Json = False) -> None:
     from quarterturn.month import turn_status
 
     with open_app(home, keys=False) as app:
-        data = turn_status.status(app.months)
-        lines = [*month_text.status_lines(data, app.months.turns()), *findings_text.waiting(app.findings)]
+        data = turn_status.status(app.benchmark.months)
+        lines = [
+            *month_text.status_lines(data, app.benchmark.months.turns()),
+            *findings_text.waiting(app.benchmark.findings),
+        ]
     Output(as_json=as_json).result(data, *lines)
 
 
@@ -70,7 +73,7 @@ def release_path(
 
     parsed = Month.parse(month)
     with open_app(home) as app:
-        release, signed = app.rotation.republish(parsed)
+        release, signed = app.month.rotation.republish(parsed)
     folders = {"release": release, "signed": signed}
     lines = [f"{word}: {folder}" for word, folder in (("Published", release), ("Signed", signed)) if folder]
     Output(as_json=as_json).result({name: folder and str(folder) for name, folder in folders.items()}, *lines)

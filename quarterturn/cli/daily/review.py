@@ -59,15 +59,15 @@ def task_review(
     out = Output(as_json=as_json)
     data: Any
     with open_app(home) as app:
-        chosen = [task_id] if task_id else app.reviews.waiting()
+        chosen = [task_id] if task_id else app.tasks.reviews.waiting()
         if decided:
-            data = states(app.reviews.decide_all(chosen, who, reject))
+            data = states(app.tasks.reviews.decide_all(chosen, who, reject))
             lines = state_lines(data)
         elif one_by_one:
-            data = states(_one_by_one(app.reviews, who))
+            data = states(_one_by_one(app.tasks.reviews, who))
             lines = state_lines(data)
         elif task_id or batch:
-            tasks = [app.reviews.open(name, who) for name in chosen]
+            tasks = [app.tasks.reviews.open(name, who) for name in chosen]
             data = [
                 {
                     "task": task.opened.task.document,
@@ -79,7 +79,7 @@ def task_review(
             hint = "Decide with --approve, or with --reject and a reason. --json shows the whole state."
             lines = [line for task in tasks for line in (*review_text.for_review(task), hint, "")]
         elif chosen and not as_json and sys.stdin.isatty() and sys.stdout.isatty():
-            data, lines = None, list(_in_turn(app.reviews, who, out))
+            data, lines = None, list(_in_turn(app.tasks.reviews, who, out))
         else:
             data = lines = chosen
             if chosen and not as_json:

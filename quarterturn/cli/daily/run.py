@@ -99,7 +99,7 @@ def run(
     if tasks == "dev" and resume is not None:
         raise Malformed("--resume is for a private run: add --set private")
     if tasks == "dev" and model is not None:  # without one, the dev set needs no home
-        with open_app(home) as app, app.models.gateway(model, "dev") as gateway:
+        with open_app(home) as app, app.keys.models.gateway(model, "dev") as gateway:
             prepared = dev_runs.prepare(chosen)
             chosen_tasks = _chosen(_dev_tasks(home, dev_of, out), task, limit)
             played = dev_runs.dev(chosen, chosen_tasks, out, model=gateway, trials=trials, prepared=prepared)
@@ -112,10 +112,10 @@ def run(
         _show(played, out, out_file, traced=trace)
     else:
         with open_app(home) as app:
-            record, used = app.private_runs.run(chosen, out, resume)
+            record, used = app.execution.private_runs.run(chosen, out, resume)
             disclosed, public = (
-                app.scores.disclosed(record.number),
-                app.caveats.public_cohorts(Month.parse(record.month)),
+                app.runs.scores.disclosed(record.number),
+                app.runs.caveats.public_cohorts(Month.parse(record.month)),
             )
         data, lines = run_text.private(record, used.name, disclosed or {}, public)
         out.result(data, *lines)
@@ -183,7 +183,7 @@ def _sender(home: Path, out: Output) -> Sender:
 
     if HomePaths(home).settings.is_file():
         with open_app(home) as app:
-            return app.sender
+            return app.keys.sender
     sender = ephemeral()
     out.say(f"Requests are signed with a temporary key; its public key:\n{sender.public_pem}")
     return sender

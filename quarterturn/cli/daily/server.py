@@ -61,9 +61,9 @@ def server_add(
 
         def make_box() -> AnyBox:
             advance(1)  # it is installed
-            return app.box(box)
+            return app.tasks.box(box)
 
-        server = app.servers.add(source, make_box)
+        server = app.home.servers.add(source, make_box)
     data = {**_described(server), "tool_names": sorted(server.tools)}
     out.result(
         data,
@@ -77,7 +77,7 @@ def server_add(
 def server_record(name: Name, box: Box = None, home: Home = HOME, as_json: Json = False) -> None:
     """Record the tools of an added server anew; its programs are installed first where they are missing."""
     with open_app(home) as app:
-        difference = app.servers.record(name, lambda: app.box(box))
+        difference = app.home.servers.record(name, lambda: app.tasks.box(box))
     line = f"{name} {difference}; from now on this is recorded" if difference else f"{name}: nothing changed"
     Output(as_json=as_json).result(_difference(name, difference), line)
 
@@ -86,7 +86,7 @@ def server_record(name: Name, box: Box = None, home: Home = HOME, as_json: Json 
 def server_check(name: Name, box: Box = None, home: Home = HOME, as_json: Json = False) -> None:
     """Start an added server and compare its tools with the recorded ones; exit 1 where they differ."""
     with open_app(home) as app:
-        difference = app.servers.check(name, lambda: app.box(box))
+        difference = app.home.servers.check(name, lambda: app.tasks.box(box))
     line = (
         f"{name} {difference}: tasks were written for the recorded tools; `quarterturn server record {name}` takes the "
         "new ones"
@@ -110,9 +110,9 @@ def server_image(home: Home = HOME, as_json: Json = False) -> None:
 def server_remove(name: Name, who: Who, home: Home = HOME, as_json: Json = False) -> None:
     """Remove an added server whose tools no task of the home lists; opens the tasks that are left, to see."""
     with open_app(home) as app:
-        open_task = partial(app.vault.open, who=who, why=f"look for tools of {name}, which is to be removed")
-        app.servers.remove(
-            name, used=app.vault.records(), listed=lambda record: open_task(record.id).task.available_tools
+        open_task = partial(app.home.vault.open, who=who, why=f"look for tools of {name}, which is to be removed")
+        app.home.servers.remove(
+            name, used=app.home.vault.records(), listed=lambda record: open_task(record.id).task.available_tools
         )
     Output(as_json=as_json).result({"removed": name}, f"{name} is removed; its manifest and programs are gone.")
 

@@ -39,7 +39,7 @@ def task_list(
 ) -> None:
     """List tasks without opening any."""
     with open_app(home) as app:
-        records = app.vault.records(state)
+        records = app.home.vault.records(state)
     data = [
         {
             "id": r.id,
@@ -67,8 +67,8 @@ def task_show(task_id: TaskId, who: Who, home: Home = HOME, as_json: Json = Fals
     from quarterturn.cli.daily import task_text
 
     with open_app(home) as app:
-        app.reviews.require_export(task_id, who)
-        opened = app.vault.open(task_id, who=who, why="task show")
+        app.tasks.reviews.require_export(task_id, who)
+        opened = app.home.vault.open(task_id, who=who, why="task show")
     data = {"task": opened.task.document, "provenance": dict(opened.provenance)}
     Output(as_json=as_json).result(data, *task_text.task(opened))
 
@@ -80,11 +80,11 @@ def task_admit(who: Who, box: Box = None, home: Home = HOME, as_json: Json = Fal
     from vault.file_lock import locked
 
     out = Output(as_json=as_json)
-    with open_app(home) as app, locked(app.places.head.with_name("draw.lock"), 0, "drawing tasks"):
+    with open_app(home) as app, locked(app.home.places.head.with_name("draw.lock"), 0, "drawing tasks"):
         out.say("reading the grammars, and drawing what the next turn needs")
-        wanted = app.replenishment.wanted()
+        wanted = app.tasks.replenishment.wanted()
         with out.progress("proving drafts", sum(wanted.values())) as advance:
-            tally = app.replenishment.fill(wanted, box=app.box(box), author=who, on_done=lambda: advance(1))
+            tally = app.tasks.replenishment.fill(wanted, box=app.tasks.box(box), author=who, on_done=lambda: advance(1))
     out.result(
         tally.as_json(),
         *(task_text.yield_lines(tally) if wanted else ["The next turn has all the tasks that it needs."]),
@@ -107,14 +107,14 @@ def task_import(
     require_file(file)
     out, drafts = Output(as_json=as_json), import_tasks.read_drafts(file.read_bytes(), str(file))
     with open_app(home) as app:
-        app.task_import.refuse_known(drafts)
+        app.tasks.imports.refuse_known(drafts)
         try:
-            records = app.task_import.take_in(drafts, box=app.box(box), author=who)
+            records = app.tasks.imports.take_in(drafts, box=app.tasks.box(box), author=who)
         except import_tasks.KeptOut as refused:
             out.say(f"quarterturn: {refused}")
             data = {"error": str(refused), "exit": EXITS[refused.kind], "kept_out": refused.failures}
             out.result(data, *task_text.kept_out(refused.failures, file), ok=False, otherwise=EXITS[refused.kind])
-        spec = app.spec
+        spec = app.benchmark.spec
     rows = task_text.imported_rows(records, spec)
     out.result(rows, *task_text.imported_lines(rows, spec))
 
@@ -152,7 +152,7 @@ def task_withdraw(
         raise Malformed("give --to-sign, or the --second-key that signs, and not both")
     with open_app(home) as app:
         second = SecondPerson(to_sign, second_key)
-        withdrawn = app.approved_withdrawals.withdraw(task_ids, reason, cause=cause, who=who, box=box, second=second)
+        withdrawn = app.month.withdrawals.withdraw(task_ids, reason, cause=cause, who=who, box=box, second=second)
     rows = [withdrawal_row(*entry) for entry in withdrawn.items()]
     Output(as_json=as_json).result(rows, *(withdrawal_line(*entry) for entry in withdrawn.items()))
 
@@ -173,10 +173,10 @@ def task_shred(
         raise Malformed(f"which tasks? {which}")
     out = Output(as_json=as_json)
     with open_app(home) as app:
-        chosen = list(dict.fromkeys(task_ids or [record.id for record in app.vault.records(state)]))
+        chosen = list(dict.fromkeys(task_ids or [record.id for record in app.home.vault.records(state)]))
         with out.progress("shredding", len(chosen)) as advance:
-            keys = sorted(app.drafts.shred(chosen, who=who, done=lambda: advance(1)))
-        erased = erase(app.engine)
+            keys = sorted(app.tasks.drafts.shred(chosen, who=who, done=lambda: advance(1)))
+        erased = erase(app.home.engine)
     lines = [f"{len(chosen)} tasks are shredded: their data keys and their evidence are gone, and their rows stay."]
     if keys:
         lines.append(f"Nothing proves it to others: older copies and backups still open them, with {', '.join(keys)}.")

@@ -89,10 +89,10 @@ def _opened(
         from sandbox.runs.claims import has_claims
 
         with open_app(home) as app:
-            if app.vault.has(source):
-                opened = app.reviews.open_to_try(source, who, agent=agent)
-                claims = app.admission_judge if has_claims(opened.task) else None
-                yield _Source(opened.task, opened.provenance, False, partial(app.box, box), claims)
+            if app.home.vault.has(source):
+                opened = app.tasks.reviews.open_to_try(source, who, agent=agent)
+                claims = app.keys.admission_judge if has_claims(opened.task) else None
+                yield _Source(opened.task, opened.provenance, False, partial(app.tasks.box, box), claims)
             else:
                 yield _Source(*_dev_task(source, f", and none in the home {home}"), public=True, make_box=alone)
     else:
@@ -109,7 +109,7 @@ def _judge_of(task: Task, home: Path) -> Iterator[ClaimJudge | None]:
         yield None
         return
     with open_app(home) as app:
-        yield app.admission_judge
+        yield app.keys.admission_judge
 
 
 def _draft(file: Path, line: int | None) -> tuple[Task, Mapping[str, Any]]:

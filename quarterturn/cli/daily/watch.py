@@ -43,7 +43,7 @@ def list_findings(
     from quarterturn.findings.finding_list import listed
 
     with open_app(home) as app:
-        shown = listed(app.findings, month, everything=everything)
+        shown = listed(app.benchmark.findings, month, everything=everything)
     lines = list(findings_text.of_list(shown))
     Output(as_json=as_json).result(
         shown.as_json(), *(lines or ["no detector has run yet: they run after each run and each turn"])
@@ -64,7 +64,7 @@ def review(
     from quarterturn.findings.finding_list import described
 
     with open_app(home) as app:
-        reviewed = app.findings.review(finding, state, who=who, note=note)
+        reviewed = app.benchmark.findings.review(finding, state, who=who, note=note)
     Output(as_json=as_json).result(described(reviewed), *findings_text.of_finding(reviewed))
 
 
@@ -80,8 +80,8 @@ def exposure(
 
     with open_app(home) as app:
         if task is not None:
-            app.vault.record(task)  # refuses an unknown id
-        servings = app.exposures.servings(task)
+            app.home.vault.record(task)  # refuses an unknown id
+        servings = app.benchmark.exposures.servings(task)
     tasks = exposure_summaries(servings, lambda serving: serving.task).values()
     data: dict[str, Any] = {"tasks": [exposure_row(summary) for summary in tasks]}
     if task is None:
@@ -117,7 +117,7 @@ def trace(
     if not (leaked := file.read_bytes()).strip():
         raise Malformed(f"{file} is empty: put the text that leaked into it; no task was opened")
     with open_app(home) as app:
-        report = app.leak_tracer.trace(leaked, who=who)
+        report = app.detection.leak_tracer.trace(leaked, who=who)
     Output(as_json=as_json).result(_trace_row(report), *_trace_lines(report))
 
 
@@ -136,11 +136,11 @@ def evidence(
     if (out is None) is not publish:
         raise typer.BadParameter("give either --out FILE or --publish")
     with open_app(home) as app:
-        chosen = app.evidence_exports.chosen(finding, task, run)
+        chosen = app.detection.evidence_exports.chosen(finding, task, run)
         if out is None:
-            app.evidence_exports.publish(chosen, who=who)
+            app.detection.evidence_exports.publish(chosen, who=who)
         else:
-            app.evidence_exports.write(chosen, out, who=who)
+            app.detection.evidence_exports.write(chosen, out, who=who)
     data = {"finding": finding, "run": chosen.run, "task": chosen.task, "file": out and str(out)}
     what = f"the evidence of finding {finding} (run {chosen.run}, task {chosen.task})"
     done = f"{what}: {out}" if out else f"{what} will be in the release of its task's cohort"
@@ -157,7 +157,7 @@ def report(
 ) -> None:
     """Write a month's findings report for maintainers as one HTML file; it names live tasks by their ids only."""
     with open_app(home) as app:
-        made = app.detection_reports.write(month, html, figures)
+        made = app.detection.reports.write(month, html, figures)
     results = made["report"]
     few = f"; too few peers for a verdict about leaks, which takes {made['fewest']}" if results["too_few_peers"] else ""
     count, submitters = len(made["findings"]), results["submitters"]

@@ -39,7 +39,7 @@ def backup(
 
     destination = destination.resolve()
     with closing(Application(home, None, database=database())) as app:
-        manifest, keys = app.backups.write(destination, with_keys=with_keys), app.places.ring.parent
+        manifest, keys = app.home.backups.write(destination, with_keys=with_keys), app.home.places.ring.parent
     files, size = manifest.pop("files"), manifest["head"]["size"] if manifest["head"] else 0
     lines = [f"{destination}: {len(files)} files, the log with {size} leaves."]
     if not with_keys:

@@ -161,11 +161,13 @@ class _Play:
     def supply(self, name: str) -> None:
         with self.steps.step(name) as step:
             with step.bar("reading the grammars", 1):
-                missing = self.app.replenishment.wanted()
+                missing = self.app.tasks.replenishment.wanted()
             count = sum(missing.values())
             with step.bar(f"drawing and proving {count} tasks", count) as advance:
-                tally = self.app.replenishment.fill(missing, box=self.box, author=AUTHOR, on_done=lambda: advance(1))
-                self.app.reviews.decide_all(tally.admitted, REVIEWER, None)
+                tally = self.app.tasks.replenishment.fill(
+                    missing, box=self.box, author=AUTHOR, on_done=lambda: advance(1)
+                )
+                self.app.tasks.reviews.decide_all(tally.admitted, REVIEWER, None)
             step.meaning = (
                 f"{len(tally.admitted)} {'' if name == 'tasks' else 'more '}tasks were drawn from public grammars, "
                 f"proven by running their solutions and their mutants, and sealed. {REVIEWER} approved them unread, "
@@ -181,11 +183,13 @@ class _Play:
                     step.say(f"step {turn_step} is done")
                     advance(1)
 
-                self.app.rotation.run(month, done)  # early on purpose, as nobody waits for a month's end in a demo
-                self.app.public_view.update()
-            head, live = self.app.writer.checkpoint(), len(self.app.vault.records(TaskState.LIVE))
+                self.app.month.rotation.run(
+                    month, done
+                )  # early on purpose, as nobody waits for a month's end in a demo
+                self.app.submissions.view.update()
+            head, live = self.app.log.writer.checkpoint(), len(self.app.home.vault.records(TaskState.LIVE))
             if name == "turn":
-                retired = len(self.app.vault.records(TaskState.PUBLISHED))
+                retired = len(self.app.home.vault.records(TaskState.PUBLISHED))
                 step.meaning = (
                     f"The month is over: the oldest {retired} tasks retired and are published with all results on "
                     f"them; {retired} new ones, drawn from a seed that was committed to, took their place."
@@ -202,13 +206,15 @@ class _Play:
         scores: dict[str, Score] = {}
         leaderboard = []
         with self.steps.step("agents") as step:
-            live = len(self.app.vault.records(TaskState.LIVE))
+            live = len(self.app.home.vault.records(TaskState.LIVE))
             with step.bar("three agents at work", 3 * live):
                 for name in ("null", "rulebook"):
                     submitted = submissions.command(f"python3 {AGENTS / name / 'agent.py'}", submitter=name, name=name)
-                    opened, results = self.app.private_runs.play(submitted, self.box, step)
+                    opened, results = self.app.execution.private_runs.play(submitted, self.box, step)
                     scores[name] = score(results)
-                    leaderboard.append((opened.record, of_results(results, self.app.months.sunset(self.month))))
+                    leaderboard.append(
+                        (opened.record, of_results(results, self.app.benchmark.months.sunset(self.month)))
+                    )
                 answers = self._oracle(step)
             scores["oracle"] = score(answers)
             step.meaning = (
@@ -220,24 +226,24 @@ class _Play:
             lines.append(standings.reference_line("oracle", answers))
             step.details += [
                 *leaderboard_text.table(lines),
-                *leaderboard_text.public_grammar(self.app.caveats.public_cohorts(self.month)),
+                *leaderboard_text.public_grammar(self.app.runs.caveats.public_cohorts(self.month)),
             ]
         return scores
 
     def _oracle(self, step: Step) -> list[Result]:
         return reference(
-            self.app.vault,
-            self.app.months,
+            self.app.home.vault,
+            self.app.benchmark.months,
             submissions.reference(f"python3 {AGENTS / 'oracle' / 'agent.py'}"),
             self.box,
             step,
-            terms=self.app.private_runs.terms(),
-            workers=self.app.settings.run.workers,
-            kept=self.app.kept_worlds(self.box),
+            terms=self.app.execution.private_runs.terms(),
+            workers=self.app.home.settings.run.workers,
+            kept=self.app.tasks.kept_worlds(self.box),
         )
 
     def audits(self) -> tuple[AuditReport, AuditReport]:
-        release, policy = self.app.public / "releases" / self.month.release, self.app.policy
+        release, policy = self.app.home.places.public / "releases" / self.month.release, self.app.log.policy
         with self.steps.step("audit") as step:
             good = audit(release, [self._key()], None, policy)
             step.meaning = (
@@ -262,26 +268,26 @@ class _Play:
         return good, bad
 
     def _key(self) -> str:
-        return (self.app.public / "log.vkey").read_text(encoding="utf-8").strip()
+        return (self.app.home.places.public / "log.vkey").read_text(encoding="utf-8").strip()
 
     def _cosigners(self) -> list[str]:
-        return policies.cosigners(self.app.policy, (self.app.places.log / "checkpoint").read_bytes())
+        return policies.cosigners(self.app.log.policy, (self.app.home.places.log / "checkpoint").read_bytes())
 
     def _let_the_witness_go(self) -> None:
         """Ask for no witness in the settings of a home that outlives the demo's; the open home goes on asking."""
-        path = self.app.places.settings
+        path = self.app.home.places.settings
         after = settings.dump(self.chosen.model_copy(update={"ledger": LedgerSettings()}))
         write_atomically(path, after.encode(), path.with_name(f".{path.name}.new"))
         path.chmod(0o600)
 
     def _ending(self) -> Iterator[str]:
         yield f"Done in {time.monotonic() - self.started:.0f} s. " + (
-            f"Everything is in {self.app.home}." if self.kept else "Nothing is kept; --home DIR keeps it."
+            f"Everything is in {self.app.home.folder}." if self.kept else "Nothing is kept; --home DIR keeps it."
         )
-        home, release = self.app.home, self.app.public / "releases" / self.month.release
+        home, release = self.app.home.folder, self.app.home.places.public / "releases" / self.month.release
         yield "Next:"
         if self.kept:
-            files = self.app.places.log_vkey, home / demo_witness.POLICY
+            files = self.app.home.places.log_vkey, home / demo_witness.POLICY
             keys = f"--key {quote(str(files[0]))} --policy {quote(str(files[1]))}"
             yield f"  {_program()} serve {home_option(home)}"
             yield f"  {_program()} audit {quote(str(release))} {keys}"
@@ -295,8 +301,8 @@ class _Play:
     def data(
         self, scores: Mapping[str, Score], egress: Sequence[Attempt], good: AuditReport, bad: AuditReport
     ) -> dict[str, Any]:
-        records = self.app.vault.records()
-        months = self.app.months
+        records = self.app.home.vault.records()
+        months = self.app.benchmark.months
         entered = [c for c in months.cohorts("live") if c.entered == self.month.plus(1)]
         failed = next((step for step in bad.steps if not step.ok), None)
         return {
@@ -308,9 +314,9 @@ class _Play:
             "egress": {"attempts": len(egress), "escaped": sum(a.outcome == "escaped" for a in egress)},
             "audit": {
                 "ok": good.ok,
-                "bundle": str(self.app.public / "releases" / self.month.release),
-                "key": str(self.app.public / "log.vkey"),
-                "policy": str(self.app.home / demo_witness.POLICY),
+                "bundle": str(self.app.home.places.public / "releases" / self.month.release),
+                "key": str(self.app.home.places.public / "log.vkey"),
+                "policy": str(self.app.home.folder / demo_witness.POLICY),
             },
             "tampered_audit": {"ok": bad.ok, "step": failed.number if failed else None},
             "witnesses": self._cosigners(),

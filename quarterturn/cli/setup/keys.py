@@ -40,10 +40,10 @@ def keys_list(home: Home = HOME, as_json: Json = False) -> None:
     from vault.keys.locks import asks
 
     with open_app(home) as app:
-        keys, places = app.key_rotation.keys(), app.places
-        locks = [{"name": lock["name"], "kind": lock["kind"], "opens": asks(lock)} for lock in app.ring.locks]
+        keys, places = app.keys.rotation.keys(), app.home.places
+        locks = [{"name": lock["name"], "kind": lock["kind"], "opens": asks(lock)} for lock in app.home.ring.locks]
         vkey = places.log_keys[-1].vkey
-        sender, month = app.sender, app.month_key.public_key().public_bytes_raw().hex()
+        sender, month = app.keys.sender, app.keys.month_key.public_key().public_bytes_raw().hex()
     Output(as_json=as_json).result(
         {
             "ring": [_key_data(key) for key in keys],
@@ -65,7 +65,7 @@ def keys_rotate(who: Who, home: Home = HOME, as_json: Json = False) -> None:
     """Rotate the ring's key: wrap everything again under a new key, drop the old one. Run it again to resume."""
     out = Output(as_json=as_json)
     with open_app(home) as app:
-        made, ring = app.key_rotation.rotate(who, out), app.places.ring
+        made, ring = app.keys.rotation.rotate(who, out), app.home.places.ring
     out.result(
         asdict(made),
         f"{made.key_id} is the ring's key now; {made.rewrapped} were wrapped again under it.",
@@ -124,7 +124,7 @@ def keys_remove(
 ) -> None:
     """Remove a lock; the last one cannot be removed."""
     with open_app(home) as app:
-        change = app.key_locks.remove(lock, openers(app.places), who)
+        change = app.keys.locks.remove(lock, openers(app.home.places), who)
     names = _names(change)
     lines = [f"{lock} no longer opens the key ring; {', '.join(names)} does."]
     if change.fresh_root:
@@ -157,7 +157,7 @@ def keys_split(
     """Split the key among custodians (M of N): adds a lock, and writes each custodian an encrypted share file."""
     people, folder = _people(custodian), out.resolve()
     with open_app(home) as app:
-        change, ring = app.key_locks.split(threshold, people, folder, name=name, who=who), app.places.ring
+        change, ring = app.keys.locks.split(threshold, people, folder, name=name, who=who), app.home.places.ring
     lines = [
         f"{folder}: one file for each of {', '.join(people)}, encrypted to their own keys. Hand them out.",
         f"Any {threshold} of them open the home with a copy of {ring} and the verb",
@@ -195,7 +195,7 @@ def restore_from_shares(
     key_locks.require_custodians(places)
     brought = [share for path in shares or [Path("-")] for share in _shares(path, identity or [])]
     with open_app(home, [Custodians(brought)]) as app:
-        change = app.key_locks.add(Passphrase(next_passphrase()), name, who)
+        change = app.keys.locks.add(Passphrase(next_passphrase()), name, who)
     _say_added(change, places.ring, as_json)
 
 
@@ -226,7 +226,7 @@ def keys_backup(
 
 def _added(make: Callable[[], Maker], name: str | None, who: str, home: Path, as_json: bool) -> None:
     with open_app(home) as app:
-        _say_added(app.key_locks.add(make(), name, who), app.places.ring, as_json)
+        _say_added(app.keys.locks.add(make(), name, who), app.home.places.ring, as_json)
 
 
 def _say_added(change: LockChange, ring: Path, as_json: bool) -> None:

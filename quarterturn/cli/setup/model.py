@@ -24,8 +24,8 @@ def list_models(home: Home = HOME, as_json: Json = False) -> None:
     """List the upstreams that the settings allow, and for which runs each has a key."""
     data, lines = [], []
     with open_app(home) as app:
-        for name, model in sorted(app.settings.models.items()):
-            keys, named = app.models.has_keys_for(name), ", ".join(model.models)
+        for name, model in sorted(app.home.settings.models.items()):
+            keys, named = app.keys.models.has_keys_for(name), ", ".join(model.models)
             data.append({"name": name, **model.model_dump(mode="json"), "keys": keys})
             lines.append(
                 f"{name:<16} {model.wire:<10} {model.url}  {named}  keys for {' and '.join(keys) or 'nothing'}"
@@ -45,8 +45,8 @@ def enter_key(
 ) -> None:
     """Enter an upstream's API key, which is sealed in the home; it is never an argument."""
     with open_app(home) as app:
-        app.models.upstream(name)
-        app.models.keep_key(name, tasks, key_from(file, f"Key of {name} for {tasks} runs: "))
+        app.keys.models.upstream(name)
+        app.keys.models.keep_key(name, tasks, key_from(file, f"Key of {name} for {tasks} runs: "))
     Output(as_json=as_json).result({"name": name, "for": tasks}, f"The key of {name} for {tasks} runs is sealed.")
 
 
@@ -54,6 +54,6 @@ def enter_key(
 def check(name: Name, tasks: For = "dev", home: Home = HOME, as_json: Json = False) -> None:
     """Send each model of an upstream a test request, with the key of these runs."""
     with open_app(home) as app:
-        answers = app.models.check(name, tasks)
+        answers = app.keys.models.check(name, tasks)
     lines = [f"{model:<32} {'answers' if ok else 'does not answer'}" for model, ok in answers.items()]
     Output(as_json=as_json).result({"name": name, "models": answers}, *lines, ok=all(answers.values()))

@@ -40,13 +40,13 @@ def serve(
     from quarterturn.http.serve import serve as run
 
     with open_app(home) as app, serving_at(host, port, "--host and --port"):
-        app.approvals.in_force()
+        app.auth.approvals.in_force()
         logs.configure()
-        logs.log.info("starting to serve %s", app.home)
-        works = app.executor(workers, only)
+        logs.log.info("starting to serve %s", app.home.folder)
+        works = app.execution.executor(workers, only)
         _say_which(workers, only)
-        works = Together(works, app.monthly_clock) if clock else works
-        run(app.http(works), host, port, ready=lambda url: logs.log.info("serving %s at %s", app.home, url))
+        works = Together(works, app.month.clock) if clock else works
+        run(app.http(works), host, port, ready=lambda url: logs.log.info("serving %s at %s", app.home.folder, url))
 
 
 def serve_here(app: Application, ready: Callable[[str], None]) -> None:
@@ -55,7 +55,7 @@ def serve_here(app: Application, ready: Callable[[str], None]) -> None:
     from quarterturn.http.serve import serve as run
 
     logs.configure()
-    run(app.http(app.executor(1)), "127.0.0.1", 0, ready=ready)
+    run(app.http(app.execution.executor(1)), "127.0.0.1", 0, ready=ready)
 
 
 @verbs.command("worker")
@@ -65,12 +65,12 @@ def worker(workers: Workers = 1, only: Only = None, home: Home = HOME) -> None:
     from quarterturn.cli.setup import end_signals
 
     with open_app(home) as app, end_signals.caught() as wait:
-        app.approvals.in_force()
+        app.auth.approvals.in_force()
         logs.configure()
-        works = app.executor(workers, only)
+        works = app.execution.executor(workers, only)
         _say_which(workers, only)
         works.start()
-        logs.log.info("working on %s", app.home)
+        logs.log.info("working on %s", app.home.folder)
         wait()
         logs.log.info("stopping; what is being run is given back")
         works.stop()

@@ -30,7 +30,7 @@ def create(
 ) -> None:
     """Create a token, and print it this once; only its hash is stored."""
     with open_app(home) as app:
-        text, made = app.accounts.create(account, role, scopes=scope or (), days=days)
+        text, made = app.auth.accounts.create(account, role, scopes=scope or (), days=days)
     out = Output(as_json=as_json)
     if not as_json:
         out.say(_line(made))
@@ -41,7 +41,7 @@ def create(
 def list_tokens(home: Home = HOME, as_json: Json = False) -> None:
     """List the tokens with account, scopes and expiry, without their secret text."""
     with open_app(home) as app:
-        tokens = app.accounts.list()
+        tokens = app.auth.accounts.list()
     lines = [_line(token) for token in tokens] or ["there is no token yet: `quarterturn token create`"]
     Output(as_json=as_json).result([_plain(token) for token in tokens], *lines)
 
@@ -52,7 +52,7 @@ def revoke(
 ) -> None:
     """Revoke a token; it is invalid from now on."""
     with open_app(home) as app:
-        token = app.accounts.revoke(number)
+        token = app.auth.accounts.revoke(number)
     Output(as_json=as_json).result(_plain(token), _line(token))
 
 
@@ -65,8 +65,8 @@ def link(
 ) -> None:
     """Link an account to another one of the same people, to share its quotas."""
     with open_app(home) as app:
-        app.accounts.link(account, party)
-        app.public_view.update()  # which runs count is said of parties
+        app.auth.accounts.link(account, party)
+        app.submissions.view.update()  # which runs count is said of parties
     Output(as_json=as_json).result({"account": account, "party": party}, f"{account} shares the quotas of {party}")
 
 

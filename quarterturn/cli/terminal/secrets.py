@@ -108,13 +108,13 @@ def open_app(home: Path, by: Sequence[Opener] | None = None, *, keys: bool = Tru
     app = Application(home, None, database=_database.get(), openers=by or openers(places))
     try:
         if keys:
-            _ = app.ring
+            _ = app.home.ring
     except (Locked, Unavailable) as shut:
         if by or _given.get() is not None or _pin.get() is not None:
             raise
         _ask(places, shut)
         app = Application(home, None, database=_database.get(), openers=openers(places))
-        _ = app.ring
+        _ = app.home.ring
     try:
         yield app
     finally:

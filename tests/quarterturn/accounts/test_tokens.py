@@ -18,7 +18,7 @@ NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 
 @pytest.fixture
 def accounts(home, clock, opened):
-    return Accounts(opened(home).engine, clock)
+    return Accounts(opened(home).home.engine, clock)
 
 
 def test_a_token_tells_scanners_what_it_is():

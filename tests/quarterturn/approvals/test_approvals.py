@@ -63,13 +63,13 @@ def house(home, opened):
 def asked(house: Application, *what: object) -> ApprovalRequest:
     """Ask for an action that nobody has signed for, and give the request that this made."""
     with pytest.raises(Unapproved, match="takes 2 maintainers") as error:
-        house.approvals.require(*(what or EXPORT), who="ada")
-    return house.approvals.request(re.findall(r"request (\S+)", str(error.value))[0])
+        house.auth.approvals.require(*(what or EXPORT), who="ada")
+    return house.auth.approvals.request(re.findall(r"request (\S+)", str(error.value))[0])
 
 
 def sign(house: Application, one: ApprovalRequest, *names: str) -> None:
     for name in names:
-        house.approvals.sign(one.id, sshsig.sign(one.body, NAMESPACE, KEYS[name]))
+        house.auth.approvals.sign(one.id, sshsig.sign(one.body, NAMESPACE, KEYS[name]))
 
 
 # -- two sign, and once -----------------------------------------------------------------------------------------------
@@ -81,9 +81,9 @@ def test_two_sign_and_then_it_is_done_once(house):
     sign(house, one, "ada")
     assert asked(house).id == one.id, "whoever asked and signed is one, and one is not enough"
     sign(house, one, "bob")
-    house.approvals.require(*EXPORT, who="ada")
+    house.auth.approvals.require(*EXPORT, who="ada")
     assert asked(house).id != one.id, "it was used up"
-    said = [(entry.who, entry.why) for entry in house.vault.access_log() if entry.what == f"approval/{one.id}"]
+    said = [(entry.who, entry.why) for entry in house.home.vault.access_log() if entry.what == f"approval/{one.id}"]
     words = "show in plain text: task t-x"
     assert said == [
         ("ada", f"ask: {words}"),
@@ -99,7 +99,7 @@ def test_one_maintainer_who_asks_under_another_name_is_still_one(house):
     with pytest.raises(Refused, match=r"bob has signed request .* already; it takes 2 different maintainers"):
         sign(house, one, "bob")
     with pytest.raises(Unapproved, match="signed by bob"):
-        house.approvals.require(*EXPORT, who="somebody else")
+        house.auth.approvals.require(*EXPORT, who="somebody else")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_signature_for_one_action_is_worth_nothing_for_another(house, what):
     assert (other.id, other.signed_by) != (one.id, one.signed_by)
     for name in ("ada", "bob"):
         with pytest.raises(NotAllowed, match="no signature of a maintainer"):
-            house.approvals.sign(other.id, sshsig.sign(one.body, NAMESPACE, KEYS[name]))
+            house.auth.approvals.sign(other.id, sshsig.sign(one.body, NAMESPACE, KEYS[name]))
 
 
 def test_a_signature_that_says_something_else_is_not_kept(house):
@@ -130,25 +130,25 @@ def test_a_signature_that_says_something_else_is_not_kept(house):
         "ssh-ed25519 AAAA",
     ):
         with pytest.raises(NotAllowed, match="nothing was kept"):
-            house.approvals.sign(one.id, wrong)
-    assert house.approvals.request(one.id).signed_by == ()
+            house.auth.approvals.sign(one.id, wrong)
+    assert house.auth.approvals.request(one.id).signed_by == ()
 
 
 def test_a_row_that_was_changed_has_no_signatures(house):
     one = asked(house)
     sign(house, one, "ada", "bob")
-    with transaction(house.engine) as session:
+    with transaction(house.home.engine) as session:
         session.exec(select(ApprovalRow)).one().asked_by = "bob"
-    assert house.approvals.request(one.id).signed_by == ()
+    assert house.auth.approvals.request(one.id).signed_by == ()
     with pytest.raises(Unapproved):
-        house.approvals.require(*EXPORT)
+        house.auth.approvals.require(*EXPORT)
 
 
 def test_a_signed_request_cannot_be_made_to_stand_for_something_else(house):
     one = asked(house)
     other = asked(house, *EXPORT[:2], {"state": "reviewed"})
     sign(house, one, "ada", "bob")
-    with transaction(house.engine) as session:
+    with transaction(house.home.engine) as session:
         rows = {row.id: row for row in session.exec(select(ApprovalRow)).all()}
         rows[one.id].digest, rows[other.id].digest = rows[other.id].digest, rows[one.id].digest
     assert asked(house, *EXPORT[:2], {"state": "reviewed"}).signed_by == ()
@@ -169,16 +169,16 @@ def test_a_request_expires(home, opened):
 def test_two_processes_use_one_approval_once(home, opened):
     house = opened(guard(home, "ada", "bob"), now)
     sign(house, asked(house), "ada", "bob")
-    house.engine.dispose()
+    house.home.engine.dispose()
     with Gate() as ready, Gate() as begin:
 
         def use() -> None:
             own = Application(home, None)
-            assert own.ring
-            assert own.engine
+            assert own.home.ring
+            assert own.home.engine
             ready.open()
             begin.wait()
-            own.approvals.require(*EXPORT)
+            own.auth.approvals.require(*EXPORT)
 
         both = [Child(use) for _ in range(2)]
         for _ in both:
@@ -191,8 +191,8 @@ def test_two_processes_use_one_approval_once(home, opened):
 
 def test_an_action_without_a_rule_leaves_no_request(home, opened):
     house = opened(home)
-    house.approvals.require(*EXPORT)
-    assert house.vault.access_log() == []
+    house.auth.approvals.require(*EXPORT)
+    assert house.home.vault.access_log() == []
     assert home_checks.check(home)["approvals"].as_json() == {
         "ok": False,
         "level": "advice",
@@ -242,7 +242,7 @@ def test_a_maintainer_signs_with_ssh_keygen_and_another_with_a_key_file(stocked,
 @pytest.mark.slow
 def test_errors_of_a_signer_are_named(house, say, tmp_path, dice):
     one = asked(house)
-    sign = ("approval", "sign", one.id, "--home", house.home)
+    sign = ("approval", "sign", one.id, "--home", house.home.folder)
     assert "give your --key, or a --signature" in say(*sign).sentence
     locked = tmp_path / "locked"
     locked.write_text(LOCKED)
@@ -252,21 +252,21 @@ def test_errors_of_a_signer_are_named(house, say, tmp_path, dice):
     assert say(*sign, "--key", tmp_path / "none").code == 7
     (tmp_path / "noise").write_bytes(dice.randbytes(64))
     assert say(*sign, "--signature", tmp_path / "noise").code in {2, 4}
-    assert say("approval", "show", "a-none", "--home", house.home).code == 3
+    assert say("approval", "show", "a-none", "--home", house.home.folder).code == 3
     with pytest.raises(NotFound, match="approval list"):
-        house.approvals.sign("a-none", "")
+        house.auth.approvals.sign("a-none", "")
     with pytest.raises(Malformed, match="no canonical form"):
-        house.approvals.require("export", "x", {"at": START})
+        house.auth.approvals.require("export", "x", {"at": START})
 
 
 def test_reviewing_is_no_export_and_reading_what_is_live_is(stocked, say, opened):
     guard(stocked, "ada", "bob")
     house = opened(stocked)
-    task = house.vault.records(TaskState.REVIEWED)[0].id
+    task = house.home.vault.records(TaskState.REVIEWED)[0].id
     with pytest.raises(Unapproved):
-        house.reviews.open(task, "grace")
+        house.tasks.reviews.open(task, "grace")
     assert say("task", "review", task, "--as", "grace", "--home", stocked).code == 4
-    assert [entry.what for entry in house.vault.access_log() if entry.what.startswith("task/")] == []
+    assert [entry.what for entry in house.home.vault.access_log() if entry.what.startswith("task/")] == []
 
 
 # -- the turn ---------------------------------------------------------------------------------------------------------
@@ -275,18 +275,18 @@ def test_reviewing_is_no_export_and_reading_what_is_live_is(stocked, say, opened
 @pytest.mark.slow
 def test_a_turn_waits_with_nothing_begun_and_then_goes(stocked, opened, say):
     house = opened(guard(stocked, "ada", "bob"), now)
-    assert "2 maintainers must sign to begin the turn, once it is due." in house.turn_preview.next().notes
+    assert "2 maintainers must sign to begin the turn, once it is due." in house.month.preview.next().notes
     assert (said := say("turn", "run", "--home", stocked)).code == 4
     assert "begin the turn: turn 2026-11" in said.sentence
-    assert house.months.turns() == []
-    (one,) = house.approvals.requests()
+    assert house.benchmark.months.turns() == []
+    (one,) = house.auth.approvals.requests()
     assert one.detail["retires"] is None
     assert {item["count"] for item in one.detail["enters"]} == {sum(DEMO.per_cohort.values())}
     sign(house, one, "ada")
-    assert any("is signed by ada" in line for line in house.turn_preview.plan().notes)
+    assert any("is signed by ada" in line for line in house.month.preview.plan().notes)
     sign(house, one, "bob")
-    assert house.rotation.run(FIRST).finished
-    says = house.ledger.leaf(house.ledger.find("set/2026-12"))
+    assert house.month.rotation.run(FIRST).finished
+    says = house.log.ledger.leaf(house.log.ledger.find("set/2026-12"))
     assert all(item["root"].encode() in says for item in one.detail["enters"]), "what was signed is what is promised"
 
 
@@ -294,52 +294,52 @@ def test_an_interrupted_turn_is_resumed_under_the_same_signatures(stocked, opene
     time = Clock(START)
     house = opened(guard(stocked, "ada", "bob"), time)
     with pytest.raises(Unapproved):
-        house.rotation.run(FIRST)
-    sign(house, house.approvals.requests()[0], "ada", "bob")
-    monkeypatch.setattr(house.months, "begin_turn", lambda *_: 1 / 0)
+        house.month.rotation.run(FIRST)
+    sign(house, house.auth.approvals.requests()[0], "ada", "bob")
+    monkeypatch.setattr(house.benchmark.months, "begin_turn", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        house.rotation.run(FIRST)  # killed between the use and the act
+        house.month.rotation.run(FIRST)  # killed between the use and the act
     time.now += 2 * STANDS
     again = opened(stocked, time)
-    assert again.rotation.run(FIRST).finished
-    assert len(again.approvals.requests()) == 1
+    assert again.month.rotation.run(FIRST).finished
+    assert len(again.auth.approvals.requests()) == 1
 
 
 @pytest.mark.slow
 def test_a_choice_that_became_another_one_is_asked_for_again(stocked, opened, stock):
     house = opened(guard(stocked, "ada", "bob"))
     with pytest.raises(Unapproved):
-        house.rotation.run(FIRST)
-    sign(house, house.approvals.requests()[0], "ada", "bob")
+        house.month.rotation.run(FIRST)
+    sign(house, house.auth.approvals.requests()[0], "ada", "bob")
 
     def more(step: str) -> None:
         if step == "publish":
             stock(opened(stocked), 3, first=50)
 
     with pytest.raises(Unapproved):
-        house.rotation.run(FIRST, more)
-    assert house.months.turn(FIRST).done == ("stop", "close", "check", "retire", "publish")
-    assert house.months.cohorts() == []
-    first, second = sorted(house.approvals.requests(), key=lambda one: one.used_at is None)
+        house.month.rotation.run(FIRST, more)
+    assert house.benchmark.months.turn(FIRST).done == ("stop", "close", "check", "retire", "publish")
+    assert house.benchmark.months.cohorts() == []
+    first, second = sorted(house.auth.approvals.requests(), key=lambda one: one.used_at is None)
     assert first.detail["enters"] != second.detail["enters"]
     sign(house, second, "ada", "bob")
-    assert house.rotation.run(FIRST).finished
+    assert house.month.rotation.run(FIRST).finished
 
 
 @pytest.mark.slow
 def test_the_clock_says_that_it_waits_and_turns_once_they_have_signed(stocked, opened):
     house = opened(guard(stocked, "ada", "bob"), Clock(START))
-    house.monthly_clock.look()
-    (notice,) = house.outbox.posted()
-    (one,) = house.approvals.requests()
+    house.month.clock.look()
+    (notice,) = house.month.outbox.posted()
+    (one,) = house.auth.approvals.requests()
     assert notice.key.startswith("turn.overdue/2026-11/")
-    with transaction(house.engine) as session:
+    with transaction(house.home.engine) as session:
         told = str(session.connection().exec_driver_sql("SELECT content FROM quarterturn_notice").all())
     assert one.id in told
     assert one.id in home_checks.check(stocked)["clock"].detail
     sign(house, one, "ada", "bob")
-    house.monthly_clock.look()
-    assert house.months.turn(FIRST).finished
+    house.month.clock.look()
+    assert house.benchmark.months.turn(FIRST).finished
 
 
 # -- the rules --------------------------------------------------------------------------------------------------------
@@ -352,7 +352,7 @@ def test_changed_rules_are_refused_until_two_of_the_old_ones_sign(stocked, opene
     asked(house)
     guard(stocked, "cyd", "ada", actions=("export", "policy"))
     changed = opened(stocked)
-    for refused in (lambda: changed.ledger, lambda: changed.approvals.require(*EXPORT)):
+    for refused in (lambda: changed.log.ledger, lambda: changed.auth.approvals.require(*EXPORT)):
         with pytest.raises(Unapproved, match="change the rules for two"):
             refused()
     for refused in (("turn", "plan"), ("serve", "--port", "0"), ("worker",)):
@@ -360,19 +360,19 @@ def test_changed_rules_are_refused_until_two_of_the_old_ones_sign(stocked, opene
     assert "policy differ" in home_checks.check(stocked)["approvals"].detail
     listed = say("approval", "list", "--home", stocked)
     assert "2 of ada, bob sign for: activate, export, policy, withdraw" in listed.out
-    (one,) = [one for one in changed.approvals.requests() if one.action == "policy"]
+    (one,) = [one for one in changed.auth.approvals.requests() if one.action == "policy"]
     assert one.detail["after"]["actions"] == ["export", "policy"]
     with pytest.raises(NotAllowed):
         sign(changed, one, "cyd")
     sign(changed, one, "ada", "bob")
-    assert changed.ledger.size == 0
-    assert list(changed.approvals.status().rules.actions) == ["export", "policy"]
+    assert changed.log.ledger.size == 0
+    assert list(changed.auth.approvals.status().rules.actions) == ["export", "policy"]
     approval_request = asked(house)
     assert approval_request.rules == 2, "who was open before follows, too"
     with pytest.raises(NotAllowed):
         sign(changed, approval_request, "bob")
     sign(changed, approval_request, "ada", "cyd")
-    changed.approvals.require(*EXPORT)
+    changed.auth.approvals.require(*EXPORT)
     guard(stocked, "ada", "bob")
     assert asked(opened(stocked), *EXPORT).action == "policy", "back is a change, too"
 
@@ -383,13 +383,13 @@ def test_rules_cannot_be_taken_out_of_the_settings(home, opened):
     configure(home, approvals=ApprovalSettings())
     bare = opened(home)
     with pytest.raises(Unapproved, match="change the rules for two"):
-        bare.approvals.require(*EXPORT)
-    (one,) = [one for one in bare.approvals.requests() if one.action == "policy"]
+        bare.auth.approvals.require(*EXPORT)
+    (one,) = [one for one in bare.auth.approvals.requests() if one.action == "policy"]
     sign(bare, one, "ada", "bob")
-    bare.approvals.require(*EXPORT)
-    assert rules_lines(bare.approvals.status()) == ["nothing takes two maintainers: one person may do everything"]
+    bare.auth.approvals.require(*EXPORT)
+    assert rules_lines(bare.auth.approvals.status()) == ["nothing takes two maintainers: one person may do everything"]
     guard(home, "cyd", "bob")
-    assert bare.approvals.status().state == "proposed"
+    assert bare.auth.approvals.status().state == "proposed"
     one = asked(bare)
     assert (one.action, one.rules) == ("export", 3), "where nothing takes two, nobody is asked for new rules"
 
@@ -398,32 +398,32 @@ def test_the_witnesses_policy_is_one_of_the_rules(home, opened):
     (home / "policy").write_text("quorum none\n")
     configure(home, ledger=LedgerSettings(policy="policy"))
     house = opened(guard(home, "ada", "bob"))
-    assert house.ledger.size == 0
+    assert house.log.ledger.size == 0
     (home / "policy").write_text("# nobody\nquorum none\n")
     with pytest.raises(Unapproved):
-        _ = opened(home).ledger
+        _ = opened(home).log.ledger
     (home / "policy").write_text("quorum none\n")
-    assert opened(home).ledger.size == 0
+    assert opened(home).log.ledger.size == 0
 
 
 def test_rules_that_were_written_into_the_database_are_refused(house):
     asked(house)
-    with transaction(house.engine) as session:
+    with transaction(house.home.engine) as session:
         change = "UPDATE quarterturn_rules SET body = CAST(replace(body, 'ada', 'eve') AS BLOB)"
         session.connection().exec_driver_sql(change)
     with pytest.raises(Refused, match="rules 1 in the database were changed there"):
-        house.approvals.require(*EXPORT)
+        house.auth.approvals.require(*EXPORT)
 
 
 def test_rules_that_were_taken_out_of_the_database_are_missed(home, opened):
     house = opened(guard(home, "ada", "bob"))
     asked(house)
-    with transaction(house.engine) as session:
+    with transaction(house.home.engine) as session:
         for table in ("quarterturn_approval", "quarterturn_rules"):
             session.connection().exec_driver_sql(f"DELETE FROM {table}")
     guard(home, "cyd", "bob")
     with pytest.raises(Refused, match="rules 1 were in force by the access log"):
-        opened(home).approvals.require(*EXPORT)
+        opened(home).auth.approvals.require(*EXPORT)
 
 
 def test_a_request_under_old_rules_is_void_under_new_ones(home, opened):
@@ -436,7 +436,7 @@ def test_a_request_under_old_rules_is_void_under_new_ones(home, opened):
     assert asked(changed).id != old.id
     with pytest.raises(NotAllowed, match="was asked under other rules"):
         sign(changed, old, "ada")
-    assert changed.approvals.request(old.id).signed_by == ("ada", "bob"), "who had signed is still seen"
+    assert changed.auth.approvals.request(old.id).signed_by == ("ada", "bob"), "who had signed is still seen"
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def elsewhere(backend, tmp_path, request):
 
 
 def counts(house: Application) -> dict[str, int]:
-    with house.engine.connect() as connection:
+    with house.home.engine.connect() as connection:
         return {
             name: connection.execute(select(func.count()).select_from(table)).scalar_one()
             for name, table in METADATA.tables.items()
@@ -54,7 +54,7 @@ def counts(house: Application) -> dict[str, int]:
 
 
 def turn(house: Application, month: str = "2026-12") -> None:
-    house.rotation.run(Month.parse(month))
+    house.month.rotation.run(Month.parse(month))
 
 
 def with_keys(home: Path, restored: Path) -> Path:
@@ -65,51 +65,51 @@ def with_keys(home: Path, restored: Path) -> Path:
 @both
 def test_a_home_goes_through_a_backup_and_goes_on_from_there(live, tmp_path, opened, elsewhere):
     turn(opened(live))
-    opened(live).backups.write(tmp_path / "copy", with_keys=False)
+    opened(live).home.backups.write(tmp_path / "copy", with_keys=False)
     report = restore(tmp_path / "copy", tmp_path / "new", live / "head" / "signed", elsewhere)
     assert report.signs is True
     old, new = opened(live), opened(with_keys(live, tmp_path / "new"), database=elsewhere)
     assert counts(new) == counts(old)
-    assert new.vault.records() == old.vault.records()
-    new.vault.verify_access_log()
-    new.ledger.verify()
-    size = new.ledger.size
-    new.ledger.record("key/a-test", committed(1))
-    assert new.ledger.publish().size == size + 1
-    new.accounts.create("ada", "submitter")
-    release = new.places.releases / "Historical-2026-12"
-    assert verify.audit(release, [new.places.log_vkey.read_text()]).ok
+    assert new.home.vault.records() == old.home.vault.records()
+    new.home.vault.verify_access_log()
+    new.log.ledger.verify()
+    size = new.log.ledger.size
+    new.log.ledger.record("key/a-test", committed(1))
+    assert new.log.ledger.publish().size == size + 1
+    new.auth.accounts.create("ada", "submitter")
+    release = new.home.places.releases / "Historical-2026-12"
+    assert verify.audit(release, [new.home.places.log_vkey.read_text()]).ok
 
 
 def test_rows_move_from_sqlite_to_postgresql_and_back(live, tmp_path, opened, postgres):
     house = opened(live)
-    house.accounts.create("ada", "submitter")
-    house.backups.write(tmp_path / "one", with_keys=False)
+    house.auth.accounts.create("ada", "submitter")
+    house.home.backups.write(tmp_path / "one", with_keys=False)
     head = live / "head" / "signed"
     with postgres.empty() as url:
         restore(tmp_path / "one", tmp_path / "there", head, url)
         there = opened(with_keys(live, tmp_path / "there"), database=url)
         assert counts(there) == counts(house)
-        there.accounts.create("bob", "submitter")  # numbers go on behind those that came
-        assert [token.id for token in there.accounts.list()] == [1, 2]
-        there.backups.write(tmp_path / "two", with_keys=False)
+        there.auth.accounts.create("bob", "submitter")  # numbers go on behind those that came
+        assert [token.id for token in there.auth.accounts.list()] == [1, 2]
+        there.home.backups.write(tmp_path / "two", with_keys=False)
         with pytest.raises(Refused, match="has rows already"):
             restore(tmp_path / "two", tmp_path / "again", head, url)
         assert not (tmp_path / "again").exists()
         there.close()
     restore(tmp_path / "two", tmp_path / "back", head, None)
     back = opened(with_keys(live, tmp_path / "back"))
-    assert [token.account for token in back.accounts.list()] == ["ada", "bob"]
-    assert back.vault.records() == house.vault.records()
+    assert [token.account for token in back.auth.accounts.list()] == ["ada", "bob"]
+    assert back.home.vault.records() == house.home.vault.records()
 
 
 def write_on_and_on(home: Path, busy: Gate) -> None:
     """Write leaves and tokens in turns until killed; report when it is well under way."""
     house, number = Application(home, None), 0
     while True:
-        house.ledger.record(f"key/{number}", committed(number))
-        house.ledger.publish()
-        house.accounts.create(f"a{number}", "submitter")
+        house.log.ledger.record(f"key/{number}", committed(number))
+        house.log.ledger.publish()
+        house.auth.accounts.create(f"a{number}", "submitter")
         if number == 3:
             busy.open()
         number += 1
@@ -123,7 +123,7 @@ def test_a_backup_that_is_taken_while_others_write_is_of_one_moment(live, tmp_pa
         try:
             busy.wait()
             for number in range(4):
-                opened(live).backups.write(tmp_path / f"copy-{number}", with_keys=False)
+                opened(live).home.backups.write(tmp_path / f"copy-{number}", with_keys=False)
         finally:
             said = writer.kill()
     assert (said.code, said.text) == (-signal.SIGKILL, ""), "it wrote until now"
@@ -141,20 +141,20 @@ def test_a_backup_that_is_taken_while_others_write_is_of_one_moment(live, tmp_pa
     assert sizes == sorted(sizes)
     restore(tmp_path / "copy-3", tmp_path / "new", tmp_path / "copy-3" / "head" / "signed", elsewhere)
     new = opened(with_keys(live, tmp_path / "new"), database=elsewhere)
-    new.ledger.publish()
-    new.ledger.verify()
+    new.log.ledger.publish()
+    new.log.ledger.verify()
 
 
 def test_the_contents_of_a_backup(live, tmp_path, opened, listing):
     (live / "smtp.password").write_text("test-password")
     before = listing(live)
-    report = opened(live).backups.write(tmp_path / "copy", with_keys=False)
+    report = opened(live).home.backups.write(tmp_path / "copy", with_keys=False)
     assert listing(live) == before
     names = {str(path.relative_to(tmp_path / "copy")) for path in (tmp_path / "copy").rglob("*") if path.is_file()}
     assert {MANIFEST, "quarterturn.toml", "rows.db", "head/signed", "public/log/checkpoint", "public/log.vkey"} <= names
     assert not [name for name in names if name.startswith(("keys/", "public/view/")) or "lock" in name]
     assert "smtp.password" not in names
-    assert report["head"]["size"] == opened(live).writer.size
+    assert report["head"]["size"] == opened(live).log.writer.size
     assert set(json.loads((tmp_path / "copy" / MANIFEST).read_bytes())["files"]) == names - {MANIFEST}
     for path in [tmp_path / "copy", *filter(Path.is_file, (tmp_path / "copy").rglob("*"))]:
         assert not stat.S_IMODE(path.stat().st_mode) & 0o077, path
@@ -163,16 +163,16 @@ def test_the_contents_of_a_backup(live, tmp_path, opened, listing):
 
 def test_keys_are_backed_up_only_if_asked_and_only_under_a_passphrase(live, tmp_path, opened, monkeypatch):
     with pytest.raises(Refused, match="has no passphrase, so its file is the key"):
-        opened(live).backups.write(tmp_path / "copy", with_keys=True)
+        opened(live).home.backups.write(tmp_path / "copy", with_keys=True)
     assert not (tmp_path / "copy").exists()
     home = tmp_path / "locked"
     create(home, Settings(benchmark=BenchmarkSettings(first_month="2026-12")), b"test-phrase")
-    opened(home).backups.write(tmp_path / "copy", with_keys=True)  # which takes no passphrase
+    opened(home).home.backups.write(tmp_path / "copy", with_keys=True)  # which takes no passphrase
     for name in ("ring.json", "log.key", "endpoint.key", "month.key"):
         assert (tmp_path / "copy" / "keys" / name).read_bytes() == (home / "keys" / name).read_bytes()
     restore(tmp_path / "copy", tmp_path / "new", None, None)
     new = Application(tmp_path / "new", b"test-phrase")
-    assert new.ledger.publish().size == 0
+    assert new.log.ledger.publish().size == 0
     new.close()
 
 
@@ -180,7 +180,7 @@ def test_a_backup_goes_to_a_new_folder_outside_of_the_home(live, tmp_path, opene
     (tmp_path / "there").mkdir()
     for place, sentence in ((tmp_path / "there", "is there already"), (live / "copy", "lies in the home")):
         with pytest.raises(Refused, match=sentence):
-            opened(live).backups.write(place, with_keys=False)
+            opened(live).home.backups.write(place, with_keys=False)
 
 
 def test_leftovers_of_a_killed_backup_are_removed_by_the_next_one_of_its_name(live, tmp_path, opened):
@@ -188,7 +188,7 @@ def test_leftovers_of_a_killed_backup_are_removed_by_the_next_one_of_its_name(li
     for folder in (left, others):
         (folder / "public").mkdir(parents=True)
         (folder / "rows.db").write_bytes(b"half")
-    opened(live).backups.write(tmp_path / "copy", with_keys=False)
+    opened(live).home.backups.write(tmp_path / "copy", with_keys=False)
     assert not left.exists()
     assert (others / "rows.db").exists()
 
@@ -198,7 +198,7 @@ def backed_up(templates, memory) -> Path:
     """Back a live home up once; `live` is another copy of it."""
     folder = Path(tempfile.mkdtemp(dir=memory))
     with closing(Application(copy_of(templates, "live", folder / "home", tasks=5, live=True), None)) as house:
-        house.backups.write(folder / "copy", with_keys=False)
+        house.home.backups.write(folder / "copy", with_keys=False)
     return folder / "copy"
 
 
@@ -253,7 +253,7 @@ def test_rows_outside_of_the_home_replace_nothing_however_their_path_is_written(
     settings, head = live / "quarterturn.toml", live / "head" / "signed"
     settings.write_text(settings.read_text().replace("quarterturn.db", path.format(tmp_path)))
     (live / "quarterturn.db").rename(tmp_path / "rows.db")
-    opened(live).backups.write(tmp_path / "copy", with_keys=False)
+    opened(live).home.backups.write(tmp_path / "copy", with_keys=False)
     before = (tmp_path / "rows.db").read_bytes()
     with pytest.raises(Refused, match="there is a database at"):
         restore(tmp_path / "copy", tmp_path / "new", head, None)
@@ -270,8 +270,8 @@ def test_the_newest_head_is_asked_for(live, copy_of_live, tmp_path, opened):
     other = tmp_path / "other"
     create(other, Settings(benchmark=BenchmarkSettings(first_month="2026-12")), None)
     stranger = opened(other)
-    stranger.ledger.record("key/1", committed(1))
-    stranger.ledger.publish()
+    stranger.log.ledger.record("key/1", committed(1))
+    stranger.log.ledger.publish()
     with pytest.raises((Broken, Malformed, Unsigned)):
         restore(copy_of_live, tmp_path / "new", other / "head" / "signed", None)
     assert not (tmp_path / "new").exists()
@@ -281,8 +281,8 @@ def test_the_newest_head_is_asked_for(live, copy_of_live, tmp_path, opened):
 def test_a_copy_that_is_older_than_the_signed_head_signs_nothing_and_says_what_to_do(  # noqa: PLR0917 - fixtures
     live, tmp_path, opened, elsewhere, say, monkeypatch
 ):
-    opened(live).backups.write(tmp_path / "copy", with_keys=False)
-    before = opened(live).writer.note()
+    opened(live).home.backups.write(tmp_path / "copy", with_keys=False)
+    before = opened(live).log.writer.note()
     turn(opened(live))
     report = restore(tmp_path / "copy", tmp_path / "new", live / "public" / "log" / "checkpoint", elsewhere)
     assert report.signs is False
@@ -297,7 +297,7 @@ def test_a_copy_that_is_older_than_the_signed_head_signs_nothing_and_says_what_t
         say("turn", "run", "--month", "2026-12", "--early", "--home", new).refuses(8, sentence)
         shutil.copytree(live / "public" / "log", new / "public" / "log", dirs_exist_ok=True)
     (tmp_path / "before").write_text(before)
-    opened(live).backups.write(tmp_path / "newer", with_keys=False)
+    opened(live).home.backups.write(tmp_path / "newer", with_keys=False)
     with pytest.raises(Refused, match="name the newest head there is"):
         restore(tmp_path / "newer", tmp_path / "third", tmp_path / "before", None)
 
@@ -306,9 +306,9 @@ def test_two_heads_of_one_size_are_noticed(live, copy_of_live, tmp_path, opened)
     """The old home signed again after the backup, and so did a running copy of it: that is a fork."""
     restore(copy_of_live, tmp_path / "twin", live / "head" / "signed", None)
     for home, number in ((live, 1), (with_keys(live, tmp_path / "twin"), 2)):
-        opened(home).ledger.record("key/1", committed(number))
-        opened(home).ledger.publish()
-    opened(live).backups.write(tmp_path / "later", with_keys=False)
+        opened(home).log.ledger.record("key/1", committed(number))
+        opened(home).log.ledger.publish()
+    opened(live).home.backups.write(tmp_path / "later", with_keys=False)
     with pytest.raises(Refused, match="are two logs of one size"):
         restore(tmp_path / "later", tmp_path / "new", tmp_path / "twin" / "head" / "signed", None)
 
@@ -331,6 +331,6 @@ def test_both_verbs_speak(live, tmp_path, say):
 def test_two_backups_at_once_do_not_touch_each_other(live, tmp_path, opened):
     houses = [opened(live) for _ in range(3)]
     with ThreadPoolExecutor(3) as pool:
-        list(pool.map(lambda n: houses[n].backups.write(tmp_path / f"copy-{n}", with_keys=False), range(3)))
+        list(pool.map(lambda n: houses[n].home.backups.write(tmp_path / f"copy-{n}", with_keys=False), range(3)))
     manifests = [json.loads((tmp_path / f"copy-{n}" / MANIFEST).read_bytes())["files"] for n in range(3)]
     assert manifests[0].keys() == manifests[1].keys() == manifests[2].keys()

@@ -16,7 +16,7 @@ def flagged(live, opened):
     house = opened(live)
     chances = {"mallory": 0.001, "bob": 0.03, "ada": 0.9}
     found = [NewFinding("leak", name, JANUARY, p, p, p) for name, p in chances.items()]
-    house.findings.keep([ScanRecord(JANUARY, house.now(), 6, 4, None, smallest=0.4)], found)
+    house.benchmark.findings.keep([ScanRecord(JANUARY, house.home.now(), 6, 4, None, smallest=0.4)], found)
     return live
 
 
@@ -61,11 +61,11 @@ def test_a_failed_scan_stops_no_turn_and_is_shown_to_maintainers(say, live, monk
 
 def test_the_submitters_that_were_served_a_task_can_be_read(say, live, opened):
     assert say("watch", "exposure", "--home", live).out.startswith("nothing was served yet")
-    task = opened(live).months.cohorts("live")[0].tasks[0]
+    task = opened(live).benchmark.months.cohorts("live")[0].tasks[0]
     assert say("watch", "exposure", "--task", task, "--home", live, "--json").data == {"tasks": [], "servings": []}
 
 
 def test_a_scan_of_a_home_without_runs_finds_nothing(live, opened):
     house = opened(live)
-    house.detection.run("test")
-    assert house.findings.scans() == []
+    house.detection.detectors.run("test")
+    assert house.benchmark.findings.scans() == []

@@ -27,7 +27,7 @@ PEERS = ("ada", "bob", "carol", "dan", "mallory")
 
 def play(house: Application, name: str, passes: slice | None, step: int = 1) -> None:
     """Open, fill and close a run that passes these tasks, the next cohort to retire first; all are unknown if None."""
-    live = [task for cohort in house.months.cohorts("live") for task in cohort.tasks]
+    live = [task for cohort in house.benchmark.months.cohorts("live") for task in cohort.tasks]
     passed = set(live[passes]) if passes else set()
 
     def invent(_: int, task: Task) -> TaskRun:
@@ -42,12 +42,12 @@ def played(folder: Path, peers: tuple[str, ...]) -> Path:
     house = Application(folder, None)
     for step, name in enumerate(peers, 1):
         play(house, name, slice(step, None, 2), step)
-    house.detection.run("results of the first month")
+    house.detection.detectors.run("results of the first month")
     stocked_up(house, 1, 5, template="t{number}")
-    house.rotation.run(Month.parse(MONTH))
+    house.month.rotation.run(Month.parse(MONTH))
     for step, name in enumerate(peers, 1):
         play(house, name, slice(0, 18) if name == "mallory" else slice(step % 3, None, 2), step)
-    house.detection.run("results of the second month")
+    house.detection.detectors.run("results of the second month")
     house.close()
     return folder
 

@@ -48,9 +48,9 @@ def accused(folder: Path) -> None:
     with closing(Application(make(folder, tasks=5, live=True, write=varied), None)) as house:
         (task, *_), _ = play(house, "mallory"), play(house, "ada")
         month = Month.parse(MONTH)
-        with house.months.transaction() as session:
-            house.findings.add(session, NewFinding("exposure", task, month, detail="served 81 times"))
-            house.findings.add(session, NewFinding("unclear", "mallory", month, detail="in run 1"))
+        with house.benchmark.months.transaction() as session:
+            house.benchmark.findings.add(session, NewFinding("exposure", task, month, detail="served 81 times"))
+            house.benchmark.findings.add(session, NewFinding("unclear", "mallory", month, detail="in run 1"))
         stocked_up(house, 1, 5, write=varied)
 
 
@@ -76,9 +76,9 @@ def checked(said, code):
 
 def turned(home: Path) -> Path:
     house = Application(home, None)
-    house.rotation.run(Month.parse(MONTH))
+    house.month.rotation.run(Month.parse(MONTH))
     house.close()
-    return house.places.releases / Month.parse(MONTH).release
+    return house.home.places.releases / Month.parse(MONTH).release
 
 
 def subject(home: Path, say) -> str:
@@ -131,8 +131,8 @@ def test_two_maintainers_sign_for_an_export_and_nothing_is_opened_before(home, s
     asked = evidence(1, "--run", 1, "--publish", code=4).sentence
     assert "(show in plain text: evidence of finding 1)" in asked
     house = opened(home)
-    assert not [entry for entry in house.vault.access_log() if entry.why == "evidence of finding 1"]
-    request = house.approvals.request(re.findall(r"request (a-\w+)", asked)[0])
+    assert not [entry for entry in house.home.vault.access_log() if entry.why == "evidence of finding 1"]
+    request = house.auth.approvals.request(re.findall(r"request (a-\w+)", asked)[0])
     assert request.detail["run"] == 1
     sign(house, request, "ada", "bob")
     evidence(1, "--run", 1, "--publish")

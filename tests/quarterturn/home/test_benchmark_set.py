@@ -29,9 +29,9 @@ def test_a_home_is_made_with_a_set_of_ones_own_and_keeps_a_copy(own, tmp_path, s
     assert "No shipped grammar is for notes: import yours first" in made.out
     own.unlink()
     app = opened(home)
-    assert app.spec == of(OWN)
-    assert (app.settings.benchmark.set, app.settings.service.private_per_month) == ("notes", 3)
-    assert {task.server for task in app.facilities.dev_tasks(None)} == {"git"}
+    assert app.benchmark.spec == of(OWN)
+    assert (app.home.settings.benchmark.set, app.home.settings.service.private_per_month) == ("notes", 3)
+    assert {task.server for task in app.execution.facilities.dev_tasks(None)} == {"git"}
     backup = tmp_path / "backup"
     assert say("backup", backup, "--home", home).code == 0
     assert (backup / "set.toml").read_text() == OWN
@@ -111,7 +111,7 @@ def test_a_dev_set_that_would_publish_skeletons_of_private_tasks_is_not_written(
 
 def test_the_skeletons_of_private_tasks_are_counted(live, opened):
     house = opened(live)
-    of_cohorts = len(house.months.taken())
-    existing = [f"{stratum}/{number}" for stratum in house.spec.per_cohort for number in range(5)]
+    of_cohorts = len(house.benchmark.months.taken())
+    existing = [f"{stratum}/{number}" for stratum in house.benchmark.spec.per_cohort for number in range(5)]
     assert 0 < of_cohorts < len(existing)
-    assert house.known_tasks.count_unpublished([*existing, "another"]) == of_cohorts
+    assert house.tasks.known_tasks.count_unpublished([*existing, "another"]) == of_cohorts

@@ -31,7 +31,7 @@ CHOSEN = Settings(benchmark=BenchmarkSettings(first_month="2026-12"))
 
 def usable(folder: Path, passphrase: bytes | None = None) -> bool:
     with closing(Application(folder, passphrase)) as house:
-        return house.ledger.size == 0 and house.vault.records() == [] and house.settings == CHOSEN
+        return house.log.ledger.size == 0 and house.home.vault.records() == [] and house.home.settings == CHOSEN
 
 
 def test_a_home_is_made_and_open_to_nobody_else(tmp_path):
@@ -114,8 +114,8 @@ def test_init_makes_a_home_for_the_whole_benchmark(say, tmp_path, monkeypatch, o
     said = say("init", "--home", tmp_path / "home", "--set", "mcpbench", "--json")
     assert (said.code, said.data["set"]) == (0, "mcpbench")
     house = opened(tmp_path / "home")
-    assert house.spec == MCPBENCH
-    assert sum(house.replenishment.wanted().values()) == 200 + 50, "the first cohorts and the reserve"
+    assert house.benchmark.spec == MCPBENCH
+    assert sum(house.tasks.replenishment.wanted().values()) == 200 + 50, "the first cohorts and the reserve"
 
 
 def test_a_home_is_not_made_twice(say, home):
@@ -136,9 +136,11 @@ def test_a_foreign_package_on_the_path_is_named(tmp_path):
 def test_draws_share_the_worlds_of_their_proofs_until_the_home_is_closed(home):
     box = MemoryBox({})
     with closing(Application(home, None)) as house:
-        world = house.kept_worlds(box).world([SERVERS["filesystem"]], FileTree({"files": DIRECTORY}), ResourceLimits())
+        world = house.tasks.kept_worlds(box).world(
+            [SERVERS["filesystem"]], FileTree({"files": DIRECTORY}), ResourceLimits()
+        )
         world.freeze(PATIENCE)
         world.close()
-        assert house.kept_worlds(box) is house.kept_worlds(box)
+        assert house.tasks.kept_worlds(box) is house.tasks.kept_worlds(box)
         assert box.worlds[0].facts().running
     assert not box.worlds[0].facts().running

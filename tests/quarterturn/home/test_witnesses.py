@@ -97,7 +97,7 @@ def witnessed(stocked: Path) -> Iterator[tuple[Path, dict[str, Served]]]:
 
 
 def opened(home: Path) -> tuple[Policy, bytes]:
-    policy = policies.of(Application(home, None).places, "policy")
+    policy = policies.of(Application(home, None).home.places, "policy")
     assert policy
     return policy, (home / "public" / "log" / "checkpoint").read_bytes()
 
@@ -118,13 +118,13 @@ def test_a_home_goes_on_with_two_of_three_and_waits_with_one(say: Callable, witn
     )
     assert "bob" not in waits.sentence
     house = Application(home, None)
-    assert not house.vault.records("live")
-    assert house.ledger.published.size == 0 < house.writer.size
+    assert not house.home.vault.records("live")
+    assert house.log.ledger.published.size == 0 < house.log.writer.size
     assert "wrong   witnesses   the log's head waits for the quorum 'any-two'" in say("doctor", "--home", home).out
 
     served["ada"].start()
     assert say("turn", "run", "--home", home).code == 0
-    assert len(house.vault.records("live")) == 24
+    assert len(house.home.vault.records("live")) == 24
     policy, note = opened(home)
     assert set(policy.open(note).witnesses) == {"ada", "bob"}
     assert "witnesses   the log's head is cosigned by ada, bob" in say("doctor", "--home", home).out
@@ -153,25 +153,27 @@ def test_a_home_goes_on_with_two_of_three_and_waits_with_one(say: Callable, witn
     assert other.code == 6
     for name in KINDS:
         assert f"{name} has cosigned" in other.sentence or f"{name} has seen another" in other.sentence
-    assert not Application(forked, None).vault.records("live")
+    assert not Application(forked, None).home.vault.records("live")
 
 
 @pytest.mark.slow
 def test_a_run_is_opened_and_closed_under_cosigned_heads_only(witnessed: tuple) -> None:
     home, served = witnessed
     house = Application(home, None)
-    house.rotation.run(Month.parse("2026-11"))
+    house.month.rotation.run(Month.parse("2026-11"))
     served["ada"].stop()
     served["bob"].stop()
-    before = house.writer.size
-    house.ledger.record("test/one", committed(1))
+    before = house.log.writer.size
+    house.log.ledger.record("test/one", committed(1))
     with pytest.raises(Unavailable, match="ada does not answer"):
-        house.official.open(submission("one"), NamedBox())
-    assert not house.runs.list()
-    assert house.ledger.published.size == before
+        house.runs.official.open(submission("one"), NamedBox())
+    assert not house.runs.store.list()
+    assert house.log.ledger.published.size == before
     served["bob"].start()
-    run = house.official.open(submission("one"), NamedBox())
-    statement = Statement.parse(house.ledger.leaf(house.ledger.find(f"run-open/{run.record.number}") or 0), "it")
+    run = house.runs.official.open(submission("one"), NamedBox())
+    statement = Statement.parse(
+        house.log.ledger.leaf(house.log.ledger.find(f"run-open/{run.record.number}") or 0), "it"
+    )
     size = statement.predicate["checkpoint"]["size"]
     policy, _ = opened(home)
     assert set(policy.open((home / f"public/log/checkpoints/{size}").read_bytes()).witnesses) == {"bob", "cyd"}

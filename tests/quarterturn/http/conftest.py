@@ -65,7 +65,7 @@ class Site:
         return self.ask("POST", path, who, json=body, **how)
 
     def account(self, name: str, role: str = "submitter") -> str:
-        self.tokens[name] = self.house.accounts.create(name, role)[0]
+        self.tokens[name] = self.house.auth.accounts.create(name, role)[0]
         return name
 
 
@@ -80,9 +80,11 @@ def served(home: Path, *, now: Callable[[], datetime] = lambda: NOW, workers: in
     house = Application(home, None, now)
     limits = how.pop("limits", None)
     if limits:
-        house.settings = house.settings.model_copy(update={"service": ServiceSettings(**{"images": ("",)} | limits)})
-    work = how.pop("work", lambda claim, stopping: house.job_worker.work(claim, stopping))  # noqa: PLW0108 - tests set the box later
-    app = house.http(LocalExecutor(house.queue, work, workers, **how), clock=lambda: 0.0)
+        house.home.settings = house.home.settings.model_copy(
+            update={"service": ServiceSettings(**{"images": ("",)} | limits)}
+        )
+    work = how.pop("work", lambda claim, stopping: house.execution.job_worker.work(claim, stopping))  # noqa: PLW0108 - tests set the box later
+    app = house.http(LocalExecutor(house.submissions.queue, work, workers, **how), clock=lambda: 0.0)
     try:
         with TestClient(app, raise_server_exceptions=False) as client:
             site = Site(house, client)
@@ -105,7 +107,7 @@ def serve() -> Callable[..., Any]:
 
 def with_dev_set(home: Path, templates: Path) -> Path:
     """Copy the dev set's file, which is drawn once, into a home, and return the home."""
-    view = Application(home, None).places.view
+    view = Application(home, None).home.places.view
     view.mkdir(parents=True, exist_ok=True)
     shutil.copy(made_once(templates / public_view.DEV, draw_dev_set), view)
     return home
@@ -145,7 +147,7 @@ def play(house: Application, passes: int, submitter: str = "ada", says: str = ""
         return outcome(task, passed=place < passes, says=says)
 
     run = invented_runs.play(house, submitter, invent, "agent")
-    house.refresh_public_view()
+    house.submissions.refresh_view()
     return run.record.number
 
 
@@ -160,8 +162,8 @@ def turned_from(live: Path, templates: Path) -> Path:
     def turn(folder: Path) -> None:
         with closing(Application(Path(shutil.copytree(live, folder)), None, lambda: NOW)) as house:
             play(house, 12, says="what the agent said")
-            house.rotation.run(Month.parse("2026-12"))
-            house.refresh_public_view()
+            house.month.rotation.run(Month.parse("2026-12"))
+            house.submissions.refresh_view()
 
     turned = made_once(templates / "turned", turn)
     shutil.rmtree(live)
@@ -235,7 +237,7 @@ def served_by_thread(home: Path) -> Iterator[str]:
 def answering(house: Application) -> Iterator[str]:
     """Run the server of `serve` for an open home, in a thread and without workers; return its address."""
     addresses: Queue[str] = Queue()
-    app = house.http(LocalExecutor(house.queue, house.job_worker.work, 0))
+    app = house.http(LocalExecutor(house.submissions.queue, house.execution.job_worker.work, 0))
     server = make_server(app, "127.0.0.1", 0, ready=addresses.put)
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -63,7 +63,7 @@ def test_every_route_and_every_role(site, problem):
 
 
 def test_a_token_of_fewer_scopes_opens_less(site):
-    site.tokens["narrow"] = site.house.accounts.create("narrow", "maintainer", scopes=["metrics:read"])[0]
+    site.tokens["narrow"] = site.house.auth.accounts.create("narrow", "maintainer", scopes=["metrics:read"])[0]
     assert site.get("/metrics", "narrow").status_code == 200
     assert site.get("/quota", "narrow").status_code == 403
 
@@ -77,8 +77,8 @@ def test_a_bad_token_is_nobody(site, problem):
 
 
 def test_revoked_expired_and_unknown_tokens_get_the_same_answer(site, problem):
-    gone = site.house.accounts.create("gone", "submitter")
-    site.house.accounts.revoke(gone[1].id)
+    gone = site.house.auth.accounts.create("gone", "submitter")
+    site.house.auth.accounts.revoke(gone[1].id)
     tokens = (gone[0], "qt_" + "a" * 36, gone[0][:-1] + "x")
     said = [site.get("/quota", headers={"authorization": f"Bearer {token}"}) for token in tokens]
     assert len({one.content for one in said}) == 1

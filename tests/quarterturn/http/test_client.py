@@ -47,7 +47,7 @@ def service(live, request, monkeypatch):
     assert 'images = [""]' in text
     settings.write_text(text.replace('images = [""]', 'images = ["{account}/"]'))
     url, house = request.getfixturevalue("at_an_address")
-    token = house.accounts.create("ada", "submitter")[0]
+    token = house.auth.accounts.create("ada", "submitter")[0]
     monkeypatch.setenv("QUARTERTURN_SERVICE", url)
     monkeypatch.setenv("QUARTERTURN_TOKEN", token)
     return url, house, token
@@ -78,17 +78,17 @@ def steps(service, monkeypatch):
 
 def end(house, code=None, trace=None):
     """Claim the next submission and end it; where a busy service has not taken one yet, do so at the next pause."""
-    claim = house.queue.claim("w")
+    claim = house.submissions.queue.claim("w")
     if claim is None:
         return LATER
     if trace:
-        house.trace_store.keep(claim.id, trace)
-    assert house.queue.finish(claim, code)
+        house.submissions.trace_store.keep(claim.id, trace)
+    assert house.submissions.queue.finish(claim, code)
     return None
 
 
 def test_a_submission_is_typed_and_waited_for(service, steps, client):
-    queue, (todo, pauses) = service[1].queue, steps
+    queue, (todo, pauses) = service[1].submissions.queue, steps
     seen, claims = [], []
     todo += [lambda: None, lambda: claims.append(queue.claim("w")), lambda: queue.finish(claims[0], None)]
     made = client.submit(image="ada/agent:1")
@@ -274,7 +274,7 @@ def test_a_refusal_is_one_sentence_with_the_exit_code_of_the_contract(service, s
 def test_the_quota_and_a_bad_token_have_their_codes(service, say, monkeypatch, tmp_path):
     _, house, token = service
     for _ in range(10):
-        house.submissions.take("ada", SubmissionRequest("dev", image="a"), month="2026-12")
+        house.submissions.store.take("ada", SubmissionRequest("dev", image="a"), month="2026-12")
     assert say("submit", "ada/agent:1").code == 5
     file = tmp_path / "token"
     file.touch(0o600)
@@ -309,7 +309,7 @@ def test_an_agent_is_named_and_every_refusal_says_why(service, client, say, monk
     named = client.choose_display_name("agent", "Falcon")
     assert (named.agent, named.display_name, named.removed) == ("agent", "Falcon", None)
     assert client.agents() == (named,)
-    house.accounts.create("bob", "submitter")
+    house.auth.accounts.create("bob", "submitter")
     for agent, name, code, words in (
         ("agent", "bob", 4, "taken"),
         ("agent", "Official", 2, "reserved"),
@@ -318,7 +318,7 @@ def test_an_agent_is_named_and_every_refusal_says_why(service, client, say, monk
     ):
         said = verb("set", agent, name)
         assert (said.code, words in said.err, said.out) == (code, True, ""), said.err
-    house.display_names.remove("ada", "agent", by="mara")
+    house.submissions.display_names.remove("ada", "agent", by="mara")
     assert verb("list").out == "agent: no display name; the operator removed the name Falcon\n"
     assert verb("set", "agent", "Heron", "--json").data["display_name"] == "Heron"
     assert verb("remove", "agent").out == "agent: no display name\n"

@@ -46,7 +46,7 @@ def test_while_the_database_is_away_the_service_says_so_and_then_goes_on(site, p
         assert "postgresql" not in away.text
         assert (site.get("/healthz").status_code, site.get("/readyz").status_code) == (200, 503)
         with pytest.raises(Unavailable, match="does not answer"):
-            site.house.runs.list()
+            site.house.runs.store.list()
     finally:
         postgres.start()
     assert site.get("/submissions", "submitter").status_code == 200

@@ -30,8 +30,8 @@ def named(live, templates, tmp_path, serve):
         with closing(Application(Path(shutil.copytree(live, folder)), None, lambda: NOW)) as house:
             for place, account in enumerate(("ada", "bob")):
                 request = SubmissionRequest("dev", image=f"registry.example/{account}/agent:1")
-                house.accounts.create(account, "submitter")
-                house.submissions.take(account, request, month="2026-12")
+                house.auth.accounts.create(account, "submitter")
+                house.submissions.store.take(account, request, month="2026-12")
                 play(house, 12 - place, account)
 
     with serve(Path(shutil.copytree(made_once(templates / "named", play_two), tmp_path / "named"))) as site:
@@ -54,8 +54,8 @@ def heads(page):
 
 
 def test_a_name_is_shown_to_everybody_and_changes_nothing_else(named):
-    before = named.house.leaderboard.of_month(named.house.months.live_month())
-    folder = named.house.places.view / "board"
+    before = named.house.runs.leaderboard.of_month(named.house.benchmark.months.live_month())
+    folder = named.house.home.places.view / "board"
     written = {path.name: path.read_bytes() for path in folder.iterdir()}
     log = named.get("/log/checkpoint").content
     assert shown(named) == [("ada", "agent", None), ("bob", "agent", None)]
@@ -65,10 +65,10 @@ def test_a_name_is_shown_to_everybody_and_changes_nothing_else(named):
     assert heads(named.get("/").text) == ["Falcon 7B ada/agent", "bob/agent"]
     assert "<h1>Falcon 7B</h1>" in (page := named.get("/agents/ada/agent").text)
     assert "Submitted as ada/agent" in page
-    assert named.house.leaderboard.of_month(named.house.months.live_month()) == before
+    assert named.house.runs.leaderboard.of_month(named.house.benchmark.months.live_month()) == before
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == written
     assert named.get("/log/checkpoint").content == log
-    assert named.house.public_view.behind() == []
+    assert named.house.submissions.view.behind() == []
 
 
 def test_the_leaderboard_is_filtered_and_ordered_by_the_names_that_it_shows(named):
@@ -83,7 +83,7 @@ def test_the_leaderboard_is_filtered_and_ordered_by_the_names_that_it_shows(name
 def test_a_name_of_an_agent_that_is_on_no_leaderboard_is_not_public(named):
     named.post("/submissions", {"image": "registry.example/ada/secret-project:1"}, "ada")
     assert choose(named, "Falcon", agent="secret-project").status_code == 200
-    view = named.house.places.view / "names.json"
+    view = named.house.home.places.view / "names.json"
     assert json.loads(view.read_bytes()) == {"names": []}
     assert named.get("/agents/ada/secret-project").status_code == 404
 

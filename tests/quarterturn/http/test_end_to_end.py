@@ -45,7 +45,7 @@ def test_an_image_goes_from_a_request_to_the_leaderboard(playable, serve):
     subprocess.run(["docker", "tag", IMAGE, f"{ada}/rulebook:1"], check=True)
     try:
         with serve(playable, workers=1, limits={"images": ("{account}/",)} | UNHURRIED) as site:
-            site.house.settings = site.house.settings.model_copy(update={"run": RunSettings(workers=2)})
+            site.house.home.settings = site.house.home.settings.model_copy(update={"run": RunSettings(workers=2)})
             site.account(ada)
             site.account("eve")
             wanted = {"image": f"{ada}/rulebook:1", "set": "private"}
@@ -53,14 +53,14 @@ def test_an_image_goes_from_a_request_to_the_leaderboard(playable, serve):
             made = site.post("/submissions", wanted, ada).json()
             end = ended(site, made["id"], ada)
             assert (end["state"], end["failure"]) == ("done", None)
-            line, record = leaderboard(site)[end["run"]], site.house.runs.get(end["run"])
+            line, record = leaderboard(site)[end["run"]], site.house.runs.store.get(end["run"])
     finally:
         subprocess.run(["docker", "image", "rm", f"{ada}/rulebook:1"], check=True, stdout=subprocess.DEVNULL)
     assert (record.state, record.box, record.official, record.track) == (RunState.DONE, "docker", True, "docker")
     assert (line["track"], line["rank"], line["name"]) == ("docker", 1, "rulebook")
     assert {part: line[part] for part in figures.PARTS} == end["figures"]
     assert (line["whole"]["attempted"], line["whole"]["unknown"]) == (8, 0)
-    assert site.house.ledger.find(f"score/{end['run']}") is not None
+    assert site.house.log.ledger.find(f"score/{end['run']}") is not None
 
 
 @contextmanager
@@ -78,11 +78,11 @@ def hosted(pem, url, port):
 
 def hand_on(port, site):
     """Act as a TLS terminator before an endpoint that answers to private tasks once two runs are under way."""
-    public = site.house.facilities.dev_tasks(1)[0].goal
+    public = site.house.execution.facilities.dev_tasks(1)[0].goal
 
     def handed(handler, body):
         if not json.loads(body)["goal"].startswith(public):  # the rule of its frame follows
-            until(lambda: len(site.house.runs.list()) == 2, "both runs")
+            until(lambda: len(site.house.runs.store.list()) == 2, "both runs")
         behind = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         behind.request("POST", handler.path, body, dict(handler.headers))
         handler.send_response(behind.getresponse().status)
@@ -102,9 +102,9 @@ def test_two_hosted_endpoints_are_run_at_once_and_are_on_the_leaderboard(playabl
     limits = {"callbacks": "203.0.113.1:8701", "callbacks_url": "http://203.0.113.1:8701"} | UNHURRIED
     url = "https://203.0.113.10/tasks"
     with serve(playable, workers=2, limits=limits) as site:
-        site.house.settings = site.house.settings.model_copy(update={"run": RunSettings(box="bwrap")})
+        site.house.home.settings = site.house.home.settings.model_copy(update={"run": RunSettings(box="bwrap")})
         with (
-            hosted(site.house.places.endpoint_pem, url, 9000),
+            hosted(site.house.home.places.endpoint_pem, url, 9000),
             in_front(hand_on(9000, site), authority.server("203.0.113.10")) as heard,
         ):
             names = {
@@ -114,7 +114,7 @@ def test_two_hosted_endpoints_are_run_at_once_and_are_on_the_leaderboard(playabl
             ends = {who: ended(site, name, who) for who, name in names.items()}
         assert [(one["state"], one["failure"]) for one in ends.values()] == [("done", None)] * 2
         lines = [leaderboard(site)[one["run"]] for one in ends.values()]
-        index_of, runs = site.house.ledger.index_of, [one["run"] for one in ends.values()]
+        index_of, runs = site.house.log.ledger.index_of, [one["run"] for one in ends.values()]
         leaves = {leaf: [index_of(f"{leaf}/{run}") for run in runs] for leaf in ("run-open", "score")}
     assert {line["track"] for line in lines} == {"endpoint"}
     assert {line["whole"]["attempted"] for line in lines} == {2}, "what reads tasks is served the sunset cohort alone"

@@ -112,7 +112,7 @@ def test_of_a_private_run_states_alone_are_told():
 
 def test_an_account_watches_a_few_at_a_time(site, problem):
     ada = site.account("ada")
-    site.tokens["second"] = site.house.accounts.create(ada, "submitter")[0]
+    site.tokens["second"] = site.house.auth.accounts.create(ada, "submitter")[0]
     name = site.post("/submissions", {"image": "a:1"}, ada).json()["id"]
     watchers = site.client.app.state.watchers
 

@@ -25,7 +25,7 @@ def test_only_the_explorers_own_script_runs_and_it_reaches_this_service_alone(pu
 
 def test_the_page_knows_the_logs_key_and_names_every_release(published):
     text = published.get("/explorer").text
-    assert f'value="{published.house.places.log_vkey.read_text().strip()}"' in text
+    assert f'value="{published.house.home.places.log_vkey.read_text().strip()}"' in text
     assert 'href="/release/Historical-2026-12"' in text
 
 

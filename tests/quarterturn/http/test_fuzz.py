@@ -41,13 +41,15 @@ pytestmark = pytest.mark.slow
 def test_no_request_is_answered_with_anything_that_is_not_described(live, serve):
     with serve(live, limits={"requests_per_minute": 10**9}) as site:
         schema = schemathesis.openapi.from_asgi("/openapi.json", site.client.app)
-        own = {str(token.id) for token in site.house.accounts.list()}
+        own = {str(token.id) for token in site.house.auth.accounts.list()}
         asked: Counter[str] = Counter()
         for result in schema.get_all_operations():
             ask_anything(site, result.ok(), own, asked)
         assert min(asked.values()) >= 1
         assert len(asked) > 30
-        assert all(site.house.accounts.caller(site.tokens[role]) for role in ROLES), "a token was revoked on the way"
+        assert all(site.house.auth.accounts.caller(site.tokens[role]) for role in ROLES), (
+            "a token was revoked on the way"
+        )
 
 
 def ask_anything(site, operation, own, asked):

@@ -157,7 +157,7 @@ def test_a_server_error_is_a_problem_without_its_message(site, problem, monkeypa
     def breaks():
         raise ValueError("a word of a task")
 
-    monkeypatch.setattr(site.house.accounts, "list", breaks)
+    monkeypatch.setattr(site.house.auth.accounts, "list", breaks)
     said = site.get("/admin/tokens", "maintainer")
     assert (said.status_code, problem(said)) == (500, "mistake")
     assert "word" not in said.text + caplog.text
@@ -166,8 +166,8 @@ def test_a_server_error_is_a_problem_without_its_message(site, problem, monkeypa
 
 def test_a_home_that_cannot_work_says_so(site, problem, monkeypatch):
     assert site.get("/readyz").json() == {"ok": True, "behind": False}
-    site.house.places.head.unlink()
-    site.house.places.head.mkdir()
+    site.house.home.places.head.unlink()
+    site.house.home.places.head.mkdir()
     assert problem(site.get("/readyz")) == "unavailable"
     assert site.get("/healthz").status_code == 200
 
@@ -181,12 +181,12 @@ def test_requests_are_counted_by_route_and_name_nobody(site):
 
 
 def test_the_metrics_say_when_the_next_turn_is_due_and_which_notices_are_unsent(site):
-    site.house.monthly_clock.look()
+    site.house.month.clock.look()
     said = site.get("/metrics", "runner").text
     assert "quarterturn_next_turn_seconds 1798761600" in said  # 2027-01-01
     assert "quarterturn_turn_overdue 0" in said
     assert "# TYPE quarterturn_notices_given_up gauge" in said
-    assert re.search(r'quarterturn_notices_unsent\{channel="log"\} \d', said) or not site.house.outbox.posted()
+    assert re.search(r'quarterturn_notices_unsent\{channel="log"\} \d', said) or not site.house.month.outbox.posted()
 
 
 def test_every_kind_of_error_is_a_problem_of_the_table():

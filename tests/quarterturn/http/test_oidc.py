@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def ask(site, issuer):
     """Ask with a token of the provider's."""
-    site.house.oidc = Provider(chosen(issuer), site.house.now)
+    site.house.auth.oidc = Provider(chosen(issuer), site.house.home.now)
 
     def asked(method, path, **claims):
         body = claims.pop("json", None)
@@ -37,7 +37,7 @@ def test_they_cannot_submit_and_api_tokens_keep_working(site, ask, problem):
 
 
 def test_without_a_provider_no_token_is_accepted(site, issuer, problem):
-    assert site.house.oidc is None
+    assert site.house.auth.oidc is None
     site.tokens["grace"] = token(issuer)
     assert problem(site.get("/admin/turn", "grace")) == "unauthenticated"
     assert issuer.asked == []

@@ -92,7 +92,7 @@ def test_the_leaderboard_is_that_of_the_command_line(site, played, say):
     played(site.house, 20, "ada")
     played(site.house, 3, "bob")
     leaderboard = site.get("/leaderboard").json()
-    shown = say("leaderboard", "--home", site.house.home, "--json").data
+    shown = say("leaderboard", "--home", site.house.home.folder, "--json").data
     assert [line | {"public_grammar": []} for line in leaderboard["lines"]] == shown
     assert {line["name"]: line["runs"] for line in leaderboard["lines"]} == {"agent": 1}
     assert site.get("/leaderboard?month=2026-12&track=endpoint").json()["lines"] == []
@@ -124,7 +124,7 @@ def test_a_release_can_be_fetched_without_an_account_and_audited(published, tmp_
         target = tmp_path / RELEASE / file["name"]
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(said.content)
-    key = (published.house.places.log_vkey).read_text().strip()
+    key = (published.house.home.places.log_vkey).read_text().strip()
     report = audit(tmp_path / RELEASE, [key])
     assert not report.failed, [step.detail for step in report.steps if not step.ok]
     assert published.get(f"/attestations/{RELEASE}").json()["predicate"]["month"] == "2026-12"
@@ -168,12 +168,12 @@ def test_no_path_leads_out_of_what_is_published(published):
 
 
 def test_a_link_in_a_release_is_not_followed(turned):
-    (turned.house.places.releases / RELEASE / "stray").symlink_to(turned.house.places.settings)
+    (turned.house.home.places.releases / RELEASE / "stray").symlink_to(turned.house.home.places.settings)
     assert turned.get(f"/releases/{RELEASE}/files/stray").status_code == 404
 
 
 def test_the_log_is_served_as_tiles_and_proofs_that_verify(published):
-    key = Verifier.parse(published.house.places.log_vkey.read_text().strip())
+    key = Verifier.parse(published.house.home.places.log_vkey.read_text().strip())
     head, _ = open_checkpoint(published.get("/log/checkpoint").text, [key])
     width = f".p/{head.size}" if head.size < 256 else ""
     leaves = unpack_entries(published.get(f"/log/tile/entries/000{width}").content, head.size)
@@ -183,7 +183,7 @@ def test_the_log_is_served_as_tiles_and_proofs_that_verify(published):
         verify_inclusion(leaf_hash(leaves[index]), index, head.size, decoded(said), head.root)
     tree = published.get(f"/log/tile/0/000{width}").content
     assert tree[:32] == leaf_hash(leaves[0])
-    earlier = sorted(int(path.name) for path in (published.house.places.log / "checkpoints").iterdir())[0]
+    earlier = sorted(int(path.name) for path in (published.house.home.places.log / "checkpoints").iterdir())[0]
     old, _ = open_checkpoint(published.get(f"/log/checkpoints/{earlier}").text, [key])
     said = published.get(f"/log/proof/consistency?from={earlier}").json()
     verify_consistency(old.size, head.size, old.root, head.root, decoded(said))

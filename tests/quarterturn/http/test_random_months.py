@@ -68,7 +68,7 @@ class Worker(threading.Thread):
 
     def run(self):
         try:
-            self.house.job_worker.work(self.claim, threading.Event())
+            self.house.execution.job_worker.work(self.claim, threading.Event())
         finally:
             self.dead.set()
 
@@ -107,10 +107,10 @@ class Months(stateful.RuleBasedStateMachine):
         limits = {"private_per_month": MINE, "requests_per_minute": 10**9}
         self.site = self.kept.enter_context(served(next(self.homes), now=lambda: self.now, limits=limits))
         self.house = self.site.house
-        self.house.box = lambda *_: NoBox()
+        self.house.tasks.box = lambda *_: NoBox()
         for account in OF:
             self.site.account(account)
-        self.house.accounts.link("eve", "ada")
+        self.house.auth.accounts.link("eve", "ada")
         for account in ("ada", "bob", "eve"):
             self.ask_for(account, "private", counts=False)
         self.put_to_work(None)  # every story begins with a score, and with somebody who has stalled
@@ -124,7 +124,7 @@ class Months(stateful.RuleBasedStateMachine):
         self.ask_for(who, tasks, counts=counts and tasks == "private")
 
     def ask_for(self, who, tasks, *, counts):
-        done = self.house.runs.list(month=self.month(), state=RunState.DONE)
+        done = self.house.runs.store.list(month=self.month(), state=RunState.DONE)
         scored = [run for run in done if OF[run.submitter] == OF[who]]
         left = MINE - self.used(OF[who]) if tasks == "private" else 1
         made = self.site.post("/submissions", {"image": "a:1", "set": tasks, "counts": counts}, who)
@@ -136,11 +136,11 @@ class Months(stateful.RuleBasedStateMachine):
             assert made.status_code == 201
             self.charged[made.json()["id"]] = [who, tasks, self.month(), True]
 
-    @stateful.precondition(lambda self: self.house.submissions.unfinished())
+    @stateful.precondition(lambda self: self.house.submissions.store.unfinished())
     @stateful.rule(data=st.data())
     def cancel(self, data):
         name = data.draw(st.sampled_from(sorted(self.charged)))
-        before = self.house.submissions.get(name)
+        before = self.house.submissions.store.get(name)
         said = self.site.ask("POST", f"/submissions/{name}/cancel", self.charged[name][0])
         assert said.status_code == (200 if before.state in ("queued", "running") else 409)
         if said.status_code == 200:
@@ -157,7 +157,7 @@ class Months(stateful.RuleBasedStateMachine):
         self.put_to_work(place)
 
     def put_to_work(self, dies_at):
-        claim = self.house.queue.claim(f"worker {len(self.workers)}")
+        claim = self.house.submissions.queue.claim(f"worker {len(self.workers)}")
         if claim is not None:
             worker = Worker(self.house, claim, dies_at)
             self.workers.append(worker)
@@ -169,7 +169,7 @@ class Months(stateful.RuleBasedStateMachine):
     def silence(self):
         """Let the leases of all stalled workers end."""
         self.now += LEASE + timedelta(seconds=1)
-        self.house.queue.reap()
+        self.house.submissions.queue.reap()
 
     @stateful.precondition(lambda self: any(worker.is_alive() for worker in self.workers))
     @stateful.rule()
@@ -178,14 +178,14 @@ class Months(stateful.RuleBasedStateMachine):
         worker = next((worker for worker in self.workers if worker.is_alive()), None)
         if worker is None:
             return  # it noticed by itself just now
-        before = self.house.submissions.get(worker.claim.id)
+        before = self.house.submissions.store.get(worker.claim.id)
         lost = (before.state, before.attempt) != ("running", worker.claim.attempt)
         results = self.results()
         worker.raised.set()
         worker.join(PATIENCE)
         assert not worker.is_alive()
         if lost:
-            assert self.house.submissions.get(worker.claim.id) == before
+            assert self.house.submissions.store.get(worker.claim.id) == before
             assert self.results() == results
 
     @stateful.precondition(lambda self: self.turned < TURNS and len(self.workers) > 2 * self.turned + 2)
@@ -193,9 +193,11 @@ class Months(stateful.RuleBasedStateMachine):
     def turn(self):
         self.now = max(self.now, datetime(2027, 1 + self.turned, 1, 6, tzinfo=NOW.tzinfo))
         month = Month.parse(self.month())
-        self.house.monthly_turns.run(None, NullProgress())
+        self.house.month.turns.run(None, NullProgress())
         self.turned += 1
-        report = audit(self.house.places.releases / month.release, [self.house.places.log_vkey.read_text().strip()])
+        report = audit(
+            self.house.home.places.releases / month.release, [self.house.home.places.log_vkey.read_text().strip()]
+        )
         assert not report.failed, report.failed
 
     @stateful.precondition(lambda self: self.gone() < MOST_GONE)
@@ -207,8 +209,8 @@ class Months(stateful.RuleBasedStateMachine):
     )
     def withdraw(self, data, cohort, cause, dies_after):
         """Withdraw a task that is live, or one of the reserve (0)."""
-        spare = sorted(record.id for record in self.house.vault.records(TaskState.REVIEWED))
-        tasks = self.house.months.cohorts("live")[cohort - 1].tasks if cohort else spare
+        spare = sorted(record.id for record in self.house.home.vault.records(TaskState.REVIEWED))
+        tasks = self.house.benchmark.months.cohorts("live")[cohort - 1].tasks if cohort else spare
         self.take_out(data.draw(st.sampled_from(tasks)), cause, dies_after)
 
     def take_out(self, task, cause, dies_after):
@@ -218,10 +220,10 @@ class Months(stateful.RuleBasedStateMachine):
 
         facts = {"cause": cause, "who": "ada", "evidence": {task: EVIDENCE}}
         with suppress(Killed):
-            self.house.withdrawals.withdraw([task], "a reason", **facts, on_step=killed)
-            self.house.public_view.update()
+            self.house.benchmark.withdrawals.withdraw([task], "a reason", **facts, on_step=killed)
+            self.house.submissions.view.update()
 
-    @stateful.precondition(lambda self: self.house.runs.list(state=RunState.DONE))
+    @stateful.precondition(lambda self: self.house.runs.store.list(state=RunState.DONE))
     @stateful.rule(data=st.data(), method=st.sampled_from(["PUT", "PUT", "DELETE"]))
     def publish_or_withdraw(self, data, method):
         name = data.draw(st.sampled_from(sorted(self.charged)))
@@ -234,30 +236,30 @@ class Months(stateful.RuleBasedStateMachine):
     def no_task_has_two_results_in_a_run_and_no_run_two_ends(self):
         assert max(Counter(self.results()).values(), default=1) == 1
         counts = Counter(run for run, _ in self.results())
-        for run in self.house.runs.list():
+        for run in self.house.runs.store.list():
             assert counts[run.number] == run.tasks if run.state is RunState.DONE else counts[run.number] <= run.tasks
-            ends = [self.house.ledger.find(f"{end}/{run.number}") for end in ("score", "abort")]
+            ends = [self.house.log.ledger.find(f"{end}/{run.number}") for end in ("score", "abort")]
             assert [end is not None for end in ends] == [run.state is RunState.DONE, run.state is RunState.ABORTED]
 
     @stateful.invariant()
     def no_score_is_shown_that_is_not_in_the_published_log(self):
-        size = self.house.ledger.published.size
-        with Session(self.house.engine) as session:
+        size = self.house.log.ledger.published.size
+        with Session(self.house.home.engine) as session:
             kept = {*session.exec(select(ScoreRow.run)).all(), *session.exec(select(DisclosedScore.run)).all()}
         kept |= {line["run"] for line in self.site.get("/leaderboard").json()["lines"]}
-        assert all(self.house.ledger.index_of(f"score/{run}") < size for run in kept)
+        assert all(self.house.log.ledger.index_of(f"score/{run}") < size for run in kept)
 
     @stateful.invariant()
     def a_broken_task_counts_in_no_figure_and_keeps_its_results(self):
-        gone = {one.task for one in self.house.withdrawals.uncounted()}
+        gone = {one.task for one in self.house.benchmark.withdrawals.uncounted()}
         left = Counter(run for run, task in self.results() if task not in gone)
-        for line in self.house.leaderboard.of_month(Month.parse(self.month())):
+        for line in self.house.runs.leaderboard.of_month(Month.parse(self.month())):
             assert line.whole.attempted == left[line.run]
 
     @stateful.invariant()
     def quotas_count_what_came_to_something_and_nothing_else(self):
         for name, one in self.charged.items():
-            found = self.house.submissions.get(name)
+            found = self.house.submissions.store.get(name)
             assert found.code in OURS | {None, "cancelled"}, "nothing goes wrong here but what was made to"
             if found.code in OURS:
                 one[3] = False
@@ -271,8 +273,10 @@ class Months(stateful.RuleBasedStateMachine):
         said = [self.site.get(path).text for path in ("/leaderboard", "/rotations", "/findings", "/tasks?limit=200")]
         said += [self.site.get(f"/runs/{name}").text for name in self.charged]
         said += [json.dumps(self.site.get("/submissions", account).json()) for account in OF]
-        secret = [r.id for r in self.house.vault.records() if r.state is not TaskState.PUBLISHED]
-        gone = {one.task for one in self.house.withdrawals.listed()}  # their ids are public, their words are not
+        secret = [r.id for r in self.house.home.vault.records() if r.state is not TaskState.PUBLISHED]
+        gone = {
+            one.task for one in self.house.benchmark.withdrawals.listed()
+        }  # their ids are public, their words are not
         told = [f"of {name}" if name in gone else name for name in secret]
         assert not [name for name in told for text in said if name in text]
 
@@ -287,13 +291,13 @@ class Months(stateful.RuleBasedStateMachine):
     # -- how things stand ---------------------------------------------------------------------------------------------
 
     def month(self):
-        return str(self.house.months.live_month())
+        return str(self.house.benchmark.months.live_month())
 
     def waiting(self):
-        return self.house.queue.waiting()
+        return self.house.submissions.queue.waiting()
 
     def gone(self):
-        return len(self.house.vault.records(TaskState.WITHDRAWN))
+        return len(self.house.home.vault.records(TaskState.WITHDRAWN))
 
     def used(self, party):
         now = self.month()
@@ -303,7 +307,7 @@ class Months(stateful.RuleBasedStateMachine):
         )
 
     def results(self):
-        with Session(self.house.engine) as session:
+        with Session(self.house.home.engine) as session:
             return sorted(session.exec(select(ResultRow.run, ResultRow.task)).all())
 
 
@@ -332,7 +336,7 @@ def test_the_promises_hold_in_months_in_which_every_kind_of_event_happens(machin
     ask, put = story.ask_for, story.put_to_work
 
     def out(cohort, cause, dies_after=None):
-        story.take_out(story.house.months.cohorts("live")[cohort].tasks[0], cause, dies_after)
+        story.take_out(story.house.benchmark.months.cohorts("live")[cohort].tasks[0], cause, dies_after)
 
     steps = (
         story.begin,
@@ -364,11 +368,11 @@ def test_the_promises_hold_in_months_in_which_every_kind_of_event_happens(machin
             story.a_broken_task_counts_in_no_figure_and_keeps_its_results()
             story.quotas_count_what_came_to_something_and_nothing_else()
             story.nothing_public_tells_of_a_task_that_is_not()
-        codes = {record.code for record in story.house.runs.list()}
-        attempts = {record.attempt for record in story.house.runs.list(state=RunState.DONE)}
+        codes = {record.code for record in story.house.runs.store.list()}
+        attempts = {record.attempt for record in story.house.runs.store.list(state=RunState.DONE)}
         assert (codes, attempts) == ({None, "turn"}, {1, 2})
         assert len(story.site.get("/releases").json()["releases"]) == TURNS
-        cohorts = [one.cohort for one in story.house.withdrawals.listed()]
+        cohorts = [one.cohort for one in story.house.benchmark.withdrawals.listed()]
         assert cohorts == ["cohort-2026-12", "cohort-2027-01", "cohort-2027-03"]
     finally:
         story.teardown()

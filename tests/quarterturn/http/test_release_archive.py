@@ -101,10 +101,10 @@ def test_nothing_else_is_an_archive(published, problem):
 
 
 def test_it_is_made_once_and_made_again_where_it_is_missing(turned):
-    archives = turned.house.places.view / "archives"
+    archives = turned.house.home.places.view / "archives"
     path, digest = archives / f"{RELEASE}.tar", archives / f"{RELEASE}.tar.sha256"
     before = path.stat().st_mtime_ns
-    turned.house.refresh_public_view()
+    turned.house.submissions.refresh_view()
     assert path.stat().st_mtime_ns == before
     data, line = path.read_bytes(), digest.read_bytes()
     for file in (path, digest):
@@ -112,6 +112,6 @@ def test_it_is_made_once_and_made_again_where_it_is_missing(turned):
         assert turned.get("/releases").json()["releases"][0]["archive"] is None
         assert turned.get(PATH).status_code == 404
         assert f"{RELEASE}.tar</a>" not in turned.get(f"/release/{RELEASE}").text
-        assert turned.house.public_view.behind() == [f"archives/{file.name}"]
-        turned.house.refresh_public_view()
+        assert turned.house.submissions.view.behind() == [f"archives/{file.name}"]
+        turned.house.submissions.refresh_view()
         assert (path.read_bytes(), digest.read_bytes()) == (data, line)

@@ -29,11 +29,11 @@ def test_the_trace_of_a_run_that_the_turn_closed_is_there(site):
     ada, house = site.account("ada"), site.house
     made, claim = submitted(house, "ada")
     run = open_run(house, "ada", "agent")
-    assert house.queue.opened(claim, run.record.number)
-    for task in serve_tasks(house.run_tasks, run)[:20]:
-        house.run_tasks.record(run, outcome(task, passed=True))
-    house.monthly_turns.make(FIRST, lambda _: None, early=True)
-    house.queue.finish(claim, None)
+    assert house.submissions.queue.opened(claim, run.record.number)
+    for task in serve_tasks(house.runs.tasks, run)[:20]:
+        house.runs.tasks.record(run, outcome(task, passed=True))
+    house.month.turns.make(FIRST, lambda _: None, early=True)
+    house.submissions.queue.finish(claim, None)
     assert site.get(f"/runs/{made.id}", ada).status_code == 200
 
 
@@ -43,7 +43,7 @@ def test_a_published_trace_grows_only_when_its_owner_publishes_again(turned, sto
     stock(house, 4, first=100)
     made, _ = submitted(house, "ada", 1)
     first = turned.ask("PUT", f"/runs/{made.id}/publication", ada).json()["trace"]["tasks"]
-    house.monthly_turns.make(SECOND, lambda _: None, early=True)
+    house.month.turns.make(SECOND, lambda _: None, early=True)
     assert turned.get(f"/runs/{made.id}").json()["trace"]["tasks"] == first
     later = turned.ask("PUT", f"/runs/{made.id}/publication", ada).json()["trace"]["tasks"]
     assert len(later) > len(first)
@@ -53,31 +53,33 @@ def test_a_published_trace_grows_only_when_its_owner_publishes_again(turned, sto
 def test_a_withdrawal_that_another_run_completes_leaves_the_figures_of_all_months(turned, monkeypatch, stock):
     house = turned.house
     stock(house, 4, first=100)
-    house.monthly_turns.make(SECOND, lambda _: None, early=True)
-    task = house.months.cohorts("live")[0].tasks[0]
+    house.month.turns.make(SECOND, lambda _: None, early=True)
+    task = house.benchmark.months.cohorts("live")[0].tasks[0]
     with monkeypatch.context() as patch:
-        patch.setattr(type(house.ledger), "publish", lambda _: (_ for _ in ()).throw(Unavailable("no witness")))
+        patch.setattr(type(house.log.ledger), "publish", lambda _: (_ for _ in ()).throw(Unavailable("no witness")))
         with pytest.raises(Unavailable):
-            house.withdrawals.withdraw([task], "it is broken", cause="broken", who="grace", evidence={task: EVIDENCE})
-    (before,) = house.leaderboard.of_month(FIRST)
-    house.official.close(opened(house, 10))
-    house.after_results("test")
-    (after,) = house.leaderboard.of_month(FIRST)
+            house.benchmark.withdrawals.withdraw(
+                [task], "it is broken", cause="broken", who="grace", evidence={task: EVIDENCE}
+            )
+    (before,) = house.runs.leaderboard.of_month(FIRST)
+    house.runs.official.close(opened(house, 10))
+    house.month.after_results("test")
+    (after,) = house.runs.leaderboard.of_month(FIRST)
     assert after.whole.attempted == before.whole.attempted - 1
-    assert house.public_view.behind() == []
+    assert house.submissions.view.behind() == []
 
 
 def test_one_closing_that_cannot_be_opened_keeps_nothing_else_from_being_written(site, caplog):
     house = site.house
     site.account("ada")
     number = play(house, 12, "ada")
-    with house.months.transaction() as session:
+    with house.benchmark.months.transaction() as session:
         session.connection().execute(text("DELETE FROM vault_blob WHERE name = :name"), {"name": f"closing/{number}"})
-    (house.places.view / "rotations.json").unlink()
-    task = house.months.cohorts("live")[0].tasks[0]
-    house.withdrawals.withdraw([task], "it is broken", cause="broken", who="grace", evidence={task: EVIDENCE})
-    house.public_view.update()
-    assert (house.places.view / "rotations.json").exists()
+    (house.home.places.view / "rotations.json").unlink()
+    task = house.benchmark.months.cohorts("live")[0].tasks[0]
+    house.benchmark.withdrawals.withdraw([task], "it is broken", cause="broken", who="grace", evidence={task: EVIDENCE})
+    house.submissions.view.update()
+    assert (house.home.places.view / "rotations.json").exists()
     assert "the figures of 2026-12 cannot be brought up to date: NotFound" in caplog.text
 
 
@@ -93,18 +95,20 @@ def test_of_two_writers_the_later_one_writes_what_both_know(site, monkeypatch):
         real(path, make)
 
     monkeypatch.setattr(public_view, "_write", write)
-    house.public_view.update()
-    assert len(json.loads((house.places.view / "board/2026-12.json").read_bytes())["lines"]) == 2
-    assert house.public_view.behind() == []
+    house.submissions.view.update()
+    assert len(json.loads((house.home.places.view / "board/2026-12.json").read_bytes())["lines"]) == 2
+    assert house.submissions.view.behind() == []
 
 
 def test_of_two_runs_at_once_the_one_that_ends_last_is_held_against_the_other(site):
     house = site.house
     site.account("ada")
     first, second = opened(house, 12), opened(house, 13)
-    house.official.close(second)
-    house.official.close(first)
-    rates = [house.scores.disclosed(run.record.number)["whole"]["success_rate"]["value"] for run in (first, second)]
+    house.runs.official.close(second)
+    house.runs.official.close(first)
+    rates = [
+        house.runs.scores.disclosed(run.record.number)["whole"]["success_rate"]["value"] for run in (first, second)
+    ]
     assert rates[0] == rates[1], "they differ by less than their standard error"
 
 
@@ -113,14 +117,14 @@ def test_linked_accounts_are_one_party_on_the_leaderboard_at_once(site, say):
     for name in ("ada", "bob"):
         site.account(name)
         play(house, 12, name)
-    assert say("token", "link", "bob", "ada", "--home", house.home).code == 0
-    assert house.public_view.behind() == []
+    assert say("token", "link", "bob", "ada", "--home", house.home.folder).code == 0
+    assert house.submissions.view.behind() == []
 
 
 def test_a_view_that_is_behind_is_said(site):
     house = site.house
-    (house.places.view / "rotations.json").write_bytes(b"{}")
-    assert house.public_view.behind() == ["rotations.json"]
+    (house.home.places.view / "rotations.json").write_bytes(b"{}")
+    assert house.submissions.view.behind() == ["rotations.json"]
     assert site.get("/readyz").json() == {"ok": True, "behind": True}
-    finding = home_checks.check(house.home)["public view"]
+    finding = home_checks.check(house.home.folder)["public view"]
     assert (finding.ok, "rotations.json" in finding.detail) == (False, True)

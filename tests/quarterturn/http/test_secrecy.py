@@ -45,10 +45,10 @@ def planted_in(folder: Path, document) -> None:
             made = document(stratum, number) | {"goal": f"For {CANARY}-{number}, make the folder number-{number}."}
             made["success_predicate"] = {"filesystem.directoryExists": {"path": f"{CANARY}-{number}"}}
             task, how = Task.parse(made), {"author": "ada", "public_grammar": False, "template": CANARY}
-            house.vault.add(task, {"note": CANARY}, skeleton=f"{CANARY}/{task.id}", **how)
-            house.vault.advance(task.id, "admit")
-            house.reviews.decide(task.id, "grace", None)
-        house.rotation.run(Month.parse("2026-11"))
+            house.home.vault.add(task, {"note": CANARY}, skeleton=f"{CANARY}/{task.id}", **how)
+            house.home.vault.advance(task.id, "admit")
+            house.tasks.reviews.decide(task.id, "grace", None)
+        house.month.rotation.run(Month.parse("2026-11"))
 
 
 @pytest.fixture
@@ -57,8 +57,8 @@ def planted(tmp_path, templates, document, serve, played):
     planted = made_once(templates / "planted", lambda folder: planted_in(folder, document))
     home = with_dev_set(Path(shutil.copytree(planted, tmp_path / "home")), templates)
     with serve(home) as site:
-        records = site.house.vault.records()
-        tasks = [(site.house.vault.open(one.id, who="tester", why="compare").task, one) for one in records]
+        records = site.house.home.vault.records()
+        tasks = [(site.house.home.vault.open(one.id, who="tester", why="compare").task, one) for one in records]
         site.account("ada")
         number = played(site.house, 13, "ada", says=f"{SAID} {CANARY}")
         made, _ = submitted(site.house, "ada", number)
@@ -101,7 +101,7 @@ def addresses(site, own: str, waits: str, tasks) -> list[tuple[str, str, str]]:
 
 
 def entries(site) -> list[str]:
-    folder = site.house.places.log / "tile" / "entries"
+    folder = site.house.home.places.log / "tile" / "entries"
     return [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
 
 
@@ -207,14 +207,14 @@ def test_a_run_on_retired_tasks_is_shown_to_its_owner_and_to_all_once_published(
     made, _ = submitted(site.house, "ada", 1)
     retired = {task["id"] for task in site.get("/tasks?set=Historical-2026-12").json()["tasks"]}
     assert problem(site.get(f"/runs/{made.id}", ada)) == "not-found", "reading opens nothing"
-    site.house.trace_release.release_all()
+    site.house.submissions.trace_release.release_all()
     mine = site.get(f"/runs/{made.id}", ada).json()
     assert {task["run"]["task_id"] for task in mine["trace"]["tasks"]} == retired
     assert (mine["public"], mine["trace"]["tasks"][0]["run"]["output"]) == (False, "what the agent said")
-    opened = len(site.house.vault.access_log())
-    site.house.trace_release.release_all()
+    opened = len(site.house.home.vault.access_log())
+    site.house.submissions.trace_release.release_all()
     assert site.get(f"/runs/{made.id}", ada).json() == mine
-    assert len(site.house.vault.access_log()) == opened, "it is opened once, and kept"
+    assert len(site.house.home.vault.access_log()) == opened, "it is opened once, and kept"
     assert problem(site.get(f"/runs/{made.id}")) == "not-found"
     assert site.ask("PUT", f"/runs/{made.id}/publication", ada).json()["public"] is True
     for who in (None, bob, ada):

@@ -25,7 +25,7 @@ def started(live):
 
 def test_a_submission_from_first_to_last_over_a_socket(started):
     url, process, house = started
-    token = house.accounts.create("ada", "submitter")[0]
+    token = house.auth.accounts.create("ada", "submitter")[0]
     with httpx2.Client(base_url=url, headers={"authorization": f"Bearer {token}"}, timeout=PATIENCE) as client:
         made = client.post("/submissions", json={"image": "agent:1", "set": "private"}).json()
         assert client.get("/quota").json()["private"]["left"] == 4
@@ -36,9 +36,9 @@ def test_a_submission_from_first_to_last_over_a_socket(started):
                 if line.startswith("data: "):
                     states.append(json.loads(line[6:])["state"])
                     if states == ["queued"]:  # it was sent while the stream was open: only now does anything change
-                        claim = house.queue.claim("w")
+                        claim = house.submissions.queue.claim("w")
                     elif states == ["queued", "running"]:
-                        house.queue.finish(claim, "machine")
+                        house.submissions.queue.finish(claim, "machine")
         assert states == ["queued", "running", "failed"]
         assert client.get("/quota").json()["private"]["left"] == 5
     with httpx2.Client(base_url=url, timeout=PATIENCE) as client:

@@ -112,10 +112,10 @@ def test_signing_out_or_revocation_ends_a_session(site, browser):
     said = browser.post("/sign-out", headers=HERE)
     assert (said.status_code, said.headers["location"]) == (303, "/sign-in")
     assert browser.get("/mine").status_code == 401
-    text, token = site.house.accounts.create("bob", "submitter")
+    text, token = site.house.auth.accounts.create("bob", "submitter")
     sign_in(browser, text)
     assert browser.get("/mine").status_code == 200
-    site.house.accounts.revoke(token.id)
+    site.house.auth.accounts.revoke(token.id)
     assert browser.get("/mine").status_code == 401
 
 

@@ -124,7 +124,7 @@ def test_the_quota_is_shown_before_it_bites(live, serve, problem):
     with serve(live, limits={"private_per_month": 1, "dev_per_day": 2}) as site:
         ada = site.account("ada")
         site.account("countess")
-        site.house.accounts.link("countess", ada)
+        site.house.auth.accounts.link("countess", ada)
         private = AGENT | {"set": "private"}
         assert site.get("/quota", ada).json()["private"] == {
             "limit": 1, "used": 0, "left": 1, "until": "2027-01-01T00:00:00+00:00",
@@ -147,7 +147,7 @@ def test_a_private_run_needs_a_live_set_and_a_dev_run_does_not(stocked, serve, p
 
 def test_why_it_came_to_nothing_is_a_code_with_a_hint(site, ada):
     made = site.post("/submissions", AGENT, ada).json()
-    site.house.queue.finish(site.house.queue.claim("w"), "machine")
+    site.house.submissions.queue.finish(site.house.submissions.queue.claim("w"), "machine")
     failed = site.get(f"/submissions/{made['id']}", ada).json()
     assert failed["failure"] == {"code": "machine", "hint": CODES["machine"].hint, "ours": True}
     assert failed["charged"] is False
@@ -162,7 +162,7 @@ def events_of(site, made, **headers):
 
 def test_a_page_watches_with_its_cookie_what_is_its_owners(site, ada):
     made = site.post("/submissions", AGENT, ada).json()
-    site.house.queue.finish(site.house.queue.claim("w"), None)
+    site.house.submissions.queue.finish(site.house.submissions.queue.claim("w"), None)
     cookie = {"cookie": f"quarterturn={site.tokens[ada]}"}
     assert events_of(site, made, **cookie) == (200, ["done"])
     assert events_of(site, made) == (401, [])
@@ -174,7 +174,7 @@ def test_a_private_run_tells_the_minutes_of_its_start_and_its_end(live, template
     with serve(with_dev_set(live, templates), now=lambda: datetime(2026, 12, 5, 10, 7, 31, 25, tzinfo=UTC)) as site:
         for of, written in (("private", "2026-12-05T10:07:00+00:00"), ("dev", "2026-12-05T10:07:31.000025+00:00")):
             made = site.post("/submissions", AGENT | {"set": of}, "submitter").json()
-            site.house.queue.finish(site.house.queue.claim("w"), "machine")
+            site.house.submissions.queue.finish(site.house.submissions.queue.claim("w"), "machine")
             told = site.get(f"/submissions/{made['id']}", "submitter").json()
             assert (told["started_at"], told["ended_at"], told["agent"]) == (written, written, AGENT["image"])
 
@@ -188,7 +188,7 @@ def test_a_check_costs_nothing_of_the_other_quotas(site, ada):
 def test_the_dev_set_gives_everything_and_its_owner_may_show_it(site, ada, problem):
     made = site.post("/submissions", AGENT, ada).json()["id"]
     assert problem(site.get(f"/runs/{made}", ada)) == "not-found"
-    site.house.trace_store.keep(made, {"tasks": [{"run": {"task_id": "t-x", "passed": True}}]})
+    site.house.submissions.trace_store.keep(made, {"tasks": [{"run": {"task_id": "t-x", "passed": True}}]})
     assert site.get(f"/submissions/{made}", ada).json()["score"] == {"passed": 1, "attempted": 1}
     assert site.get(f"/runs/{made}", ada).json()["trace"]["tasks"]
     assert site.get(f"/runs/{made}").status_code == 404
@@ -199,9 +199,9 @@ def test_the_dev_set_gives_everything_and_its_owner_may_show_it(site, ada, probl
 def test_maintainers_routes_give_what_the_verbs_give(site, ada, say):
     site.post("/submissions", AGENT, ada)
     assert [one["account"] for one in site.get("/admin/queue", "runner").json()["submissions"]] == [ada]
-    status = say("turn", "status", "--home", site.house.home, "--json").data
+    status = say("turn", "status", "--home", site.house.home.folder, "--json").data
     assert site.get("/admin/turn", "maintainer").json() == status
-    listed = say("watch", "list", "--all", "--home", site.house.home, "--json").data
+    listed = say("watch", "list", "--all", "--home", site.house.home.folder, "--json").data
     assert site.get("/admin/findings?all=true", "auditor").json() == listed
     assert site.post("/admin/findings/7/review", {"state": "open"}, "reviewer").status_code == 404
     made = site.post("/admin/tokens", {"account": "new", "role": "auditor"}, "maintainer").json()

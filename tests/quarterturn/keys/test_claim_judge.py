@@ -32,7 +32,7 @@ def with_judge(opened, home, model, table=TABLE, *, keys=True):
         file.write("\n" + MODELS.format(url=model.url) + "\n" + table)
     house = opened(home)
     for tasks in ("dev", "private") if keys else ():
-        house.models.keep_key("rules", tasks, f"test-{tasks}")
+        house.keys.models.keep_key("rules", tasks, f"test-{tasks}")
     return house
 
 
@@ -66,39 +66,43 @@ def test_a_mistake_in_the_table_is_named(old, new, sentence, tmp_path):
 def test_settings_of_a_judge_read_back_and_a_home_without_one_has_no_table(home, model, tmp_path, named):
     assert "claim_judge" not in home.joinpath("quarterturn.toml").read_text()
     house = named(home, model)
-    (tmp_path / "again.toml").write_text(settings.dump(house.settings))
-    assert settings.load(tmp_path / "again.toml") == house.settings
+    (tmp_path / "again.toml").write_text(settings.dump(house.home.settings))
+    assert settings.load(tmp_path / "again.toml") == house.home.settings
 
 
 def test_the_judge_has_an_upstream_of_its_own_which_agents_are_refused(home, model, named):
     house = named(home, model)
-    with pytest.raises(Refused, match="the upstream 'rules' judges answers"), house.models.gateway("rules", "dev"):
+    with pytest.raises(Refused, match="the upstream 'rules' judges answers"), house.keys.models.gateway("rules", "dev"):
         pass
-    assert list(house.submission_service.policy.models) == []
-    with house.claim_judges.opened("private") as judge:
+    assert list(house.submissions.service.policy.models) == []
+    with house.keys.claim_judges.opened("private") as judge:
         assert judge.check()
         assert "test-" not in repr(judge)
 
 
 def test_a_home_without_a_judge_or_without_its_key_says_so(home, model, named, opened):
     house = opened(home)
-    assert (house.claim_judges.digests(), house.claim_judges.checked(), house.admission_judge) == (None, None, None)
+    assert (house.keys.claim_judges.digests(), house.keys.claim_judges.checked(), house.keys.admission_judge) == (
+        None,
+        None,
+        None,
+    )
     with pytest.raises(NotFound, match=r"add a table \[claim_judge\]"):
-        house.claim_judges.spec()
+        house.keys.claim_judges.spec()
     house = named(home, model, keys=False)
     with pytest.raises(Locked, match="no key was entered for private runs of 'rules'"):
-        house.claim_judges.judge("private")
+        house.keys.claim_judges.judge("private")
 
 
 def test_whatever_decides_a_verdict_changes_a_digest(home, model, named, opened):
     house = named(home, model)
-    first = house.claim_judges.digests()
+    first = house.keys.claim_judges.digests()
     document = json.loads(SHIPPED.read_bytes())
     (home / "own.json").write_text(json.dumps({"anchors": document["anchors"][:8]}))
     toml = home / "quarterturn.toml"
     toml.write_text(toml.read_text().replace('model = "rules-1"', 'model = "rules-2"\nanchors = "own.json"'))
     house = opened(home)
-    second = house.claim_judges.digests()
+    second = house.keys.claim_judges.digests()
     assert (first.rubric == second.rubric, first.parameters == second.parameters) == (True, False)
     assert first.anchors != second.anchors
     assert first.digest != second.digest
@@ -109,7 +113,7 @@ def test_whatever_decides_a_verdict_changes_a_digest(home, model, named, opened)
 def test_a_judge_is_checked_and_a_set_then_names_it(home, model, say, named):
     house = named(home, model)
     with pytest.raises(Refused, match="was never checked as the settings have it now"):
-        house.claim_judges.checked()
+        house.keys.claim_judges.checked()
     estimated = say("judge", "check", "--estimate", "--home", home, "--json")
     assert (estimated.code, model.asked) == (0, [])
     checked = say("judge", "check", "--home", home, "--json")
@@ -118,7 +122,7 @@ def test_a_judge_is_checked_and_a_set_then_names_it(home, model, say, named):
     assert data["estimate"] == json.loads(estimated.out)["data"]["estimate"]
     assert data["cost"]["requests"] == data["estimate"]["requests"] == len(model.asked)
     assert (data["refused"], data["anchors"]["n"]) == ([], 10)
-    assert data["judge"] == house.claim_judges.checked().as_json()
+    assert data["judge"] == house.keys.claim_judges.checked().as_json()
     assert "tokens read" in checked.err
     shown = say("judge", "check", "--passes", "1", "--home", home)
     assert "claim -, task -" in shown.out
@@ -126,7 +130,7 @@ def test_a_judge_is_checked_and_a_set_then_names_it(home, model, say, named):
     toml = home / "quarterturn.toml"
     toml.write_text(toml.read_text().replace('model = "rules-1"', 'model = "rules-2"'))
     with pytest.raises(Refused, match="was never checked as the settings have it now"):
-        Application(home, None).claim_judges.checked()
+        Application(home, None).keys.claim_judges.checked()
 
 
 @pytest.mark.slow
@@ -137,7 +141,7 @@ def test_a_judge_under_a_bar_is_refused_with_exit_code_8_and_no_set_names_it(hom
     assert checked.code == 8
     assert "REFUSED: " in checked.out
     with pytest.raises(Refused, match="the claim judge was checked and is refused: "):
-        house.claim_judges.checked()
+        house.keys.claim_judges.checked()
 
 
 def test_a_judge_that_does_not_answer_is_not_measured(home, model, say, named):
@@ -173,13 +177,13 @@ def test_anchors_are_frozen_and_refused_once_they_are_changed(home, model, say, 
 def test_a_private_run_of_a_judged_set_needs_the_judge_that_the_set_names(live, model, monkeypatch, named):
     house = named(live, model)
     chosen = RunRequest("ada/agent", None, "ada", None)
-    assert house.official.require_judge() is None, "the live set was made before the judge was named"
-    digests = house.claim_judges.digests()
-    monkeypatch.setattr(type(house.months), "judge", lambda _: digests.digest)
-    assert house.official.require_judge() == digests.digest
-    assert chosen.run_class(private=True, judged=house.official.judged()) == "open"
-    assert house.submission_service.policy.judged()
-    assert house.submission_service.policy._track(SubmissionRequest("private", image="ada/agent")) == JUDGED.name
-    monkeypatch.setattr(type(house.months), "judge", lambda _: "0" * 64)
+    assert house.runs.official.require_judge() is None, "the live set was made before the judge was named"
+    digests = house.keys.claim_judges.digests()
+    monkeypatch.setattr(type(house.benchmark.months), "judge", lambda _: digests.digest)
+    assert house.runs.official.require_judge() == digests.digest
+    assert chosen.run_class(private=True, judged=house.runs.official.judged()) == "open"
+    assert house.submissions.service.policy.judged()
+    assert house.submissions.service.policy._track(SubmissionRequest("private", image="ada/agent")) == JUDGED.name
+    monkeypatch.setattr(type(house.benchmark.months), "judge", lambda _: "0" * 64)
     with pytest.raises(NotTheSame, match="names another claim judge"):
-        house.private_runs.run(chosen, None)
+        house.execution.private_runs.run(chosen, None)

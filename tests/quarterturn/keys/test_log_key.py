@@ -28,39 +28,39 @@ def keys(home: Path) -> list[str]:
 def test_interrupted_after_any_step_it_is_resumed_and_changes_once(live: Path, say: Callable, done: int) -> None:
     (old,) = keys(live)
     with opened(live) as house:
-        size = house.writer.size
+        size = house.log.writer.size
         for step in LogKeyChange.STEPS[:done]:
-            step(house.log_key_change)
+            step(house.log.key_change)
     with opened(live) as house:
-        assert house.writer.fsck() == []
+        assert house.log.writer.fsck() == []
     said = say("log", "change-key", "--as", "ada", "--home", live, "--json")
     assert said.code == 0, said.err
     assert keys(live) == [old, said.data["vkey"]]
     assert said.data["size"] == size + 1
     assert not (live / "keys" / "log.next.key").exists()
     with opened(live) as house:
-        note = house.writer.note()
+        note = house.log.writer.note()
         assert note is not None
-        assert tuple(open_note(note, house.writer.verifiers).verified) == (said.data["vkey"],)
-        house.ledger.verify()
-        (entry,) = house.vault.access_log()[-1:]
+        assert tuple(open_note(note, house.log.writer.verifiers).verified) == (said.data["vkey"],)
+        house.log.ledger.verify()
+        (entry,) = house.home.vault.access_log()[-1:]
         why = "going on" if done else "a new one"
         assert (entry.who, entry.what, entry.why) == ("ada", "log/key", f"log change-key: {why}")
 
 
 def test_a_process_with_the_old_key_signs_nothing(live: Path, say: Callable) -> None:
     with opened(live) as running:
-        running.ledger.publish()
+        running.log.ledger.publish()
         with opened(live) as house:
             for step in LogKeyChange.STEPS:
-                step(house.log_key_change)
-        size = running.writer.size
+                step(house.log.key_change)
+        size = running.log.writer.size
         with pytest.raises(Refused, match="it signed nothing"):
-            running.ledger.publish()
-        assert running.writer.size == size
+            running.log.ledger.publish()
+        assert running.log.writer.size == size
         assert say("log", "change-key", "--as", "ada", "--home", live).code == 0
         with pytest.raises(Broken, match="no given key signed the note"):
-            running.ledger.publish()
+            running.log.ledger.publish()
     assert say("log", "fsck", "--home", live).code == 0
 
 

@@ -49,44 +49,47 @@ def test_a_mistake_in_a_model_s_table_is_named(old, new, sentence, tmp_path):
 
 
 def test_settings_of_models_read_back(house, tmp_path):
-    (tmp_path / "again.toml").write_text(settings.dump(house.settings))
-    assert settings.load(tmp_path / "again.toml") == house.settings
-    assert house.settings.models["gpt"].tokens == 200_000
+    (tmp_path / "again.toml").write_text(settings.dump(house.home.settings))
+    assert settings.load(tmp_path / "again.toml") == house.home.settings
+    assert house.home.settings.models["gpt"].tokens == 200_000
 
 
 def test_a_key_is_sealed_and_given_to_the_model_process_alone(house):
-    house.models.keep_key("gpt", "dev", "test-first\n")
-    house.models.keep_key("gpt", "dev", "test-second")
-    place = house.places.model_keys / "gpt.dev.key"
+    house.keys.models.keep_key("gpt", "dev", "test-first\n")
+    house.keys.models.keep_key("gpt", "dev", "test-second")
+    place = house.home.places.model_keys / "gpt.dev.key"
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     assert b"test-" not in place.read_bytes()
-    with house.models.gateway("gpt", "dev") as gateway:
+    with house.keys.models.gateway("gpt", "dev") as gateway:
         assert isinstance(gateway, ModelGateway)
         assert gateway._key == "test-second"
         assert "test-" not in repr(gateway)
-    assert house.models.has_keys_for("gpt") == ["dev"]
+    assert house.keys.models.has_keys_for("gpt") == ["dev"]
 
 
 def test_dev_and_private_runs_never_have_the_same_key(house):
-    house.models.keep_key("gpt", "dev", "test-same")
+    house.keys.models.keep_key("gpt", "dev", "test-same")
     with pytest.raises(Refused, match="the key of dev runs"):
-        house.models.keep_key("gpt", "private", "test-same")
-    house.models.keep_key("gpt", "private", "test-other")
-    sealed = house.places.model_keys / "gpt.private.key"
+        house.keys.models.keep_key("gpt", "private", "test-same")
+    house.keys.models.keep_key("gpt", "private", "test-other")
+    sealed = house.home.places.model_keys / "gpt.private.key"
     kept = sealed.read_bytes()
     with pytest.raises(Refused, match="the key of private runs"):
-        house.models.keep_key("gpt", "dev", "test-other")
+        house.keys.models.keep_key("gpt", "dev", "test-other")
     sealed.with_name("gpt.dev.key").write_bytes(kept)
-    with pytest.raises(Exception, match="does not unwrap"), house.models.gateway("gpt", "dev"):
+    with pytest.raises(Exception, match="does not unwrap"), house.keys.models.gateway("gpt", "dev"):
         pass  # a key is bound to its use: the other's file in its place is none
 
 
 def test_without_a_model_or_its_key_no_run_begins(house):
-    with pytest.raises(NotFound, match="no model 'claude', only gpt"), house.models.gateway("claude", "dev"):
+    with pytest.raises(NotFound, match="no model 'claude', only gpt"), house.keys.models.gateway("claude", "dev"):
         pass
-    with pytest.raises(Locked, match="quarterturn model key gpt --for private"), house.models.gateway("gpt", "private"):
+    with (
+        pytest.raises(Locked, match="quarterturn model key gpt --for private"),
+        house.keys.models.gateway("gpt", "private"),
+    ):
         pass
-    with house.models.gateway(None, "private") as nothing:
+    with house.keys.models.gateway(None, "private") as nothing:
         assert nothing is None
 
 
@@ -99,7 +102,7 @@ def test_the_verbs_take_a_key_from_a_private_file_and_never_say_it(say, house, t
     key = tmp_path / "key"
     key.write_text("test-key\n")
     key.chmod(0o644)
-    told = ("--home", house.home)
+    told = ("--home", house.home.folder)
     say("model", "key", "gpt", "--for", "dev", "--file", key, *told).refuses(7, "open to others")
     key.chmod(0o600)
     assert say("model", "key", "gpt", "--for", "dev", "--file", key, *told).code == 0
@@ -135,17 +138,17 @@ def test_a_run_with_a_model_has_its_own_track_and_shows_its_tasks_to_an_upstream
     with live.joinpath("quarterturn.toml").open("a") as file:
         file.write(f"\n{TABLE}")
     house = opened(live)
-    house.models.keep_key("gpt", "private", "test-key")
+    house.keys.models.keep_key("gpt", "private", "test-key")
     image = submission.image("x:1", submitter="ada", resolve=lambda _: "sha256:" + "0" * 64)
-    with house.models.gateway("gpt", "private") as gateway:
-        opened = house.official.open(image, NoWorld(), gateway.spec.name)
-        house.run_tasks.serve(opened, *opened.tasks)
-    assert house.private_runs.terms(gateway).models is gateway
-    assert house.private_runs.terms().agent == ResourceLimits(wall=120.0)
+    with house.keys.models.gateway("gpt", "private") as gateway:
+        opened = house.runs.official.open(image, NoWorld(), gateway.spec.name)
+        house.runs.tasks.serve(opened, *opened.tasks)
+    assert house.execution.private_runs.terms(gateway).models is gateway
+    assert house.execution.private_runs.terms().agent == ResourceLimits(wall=120.0)
     assert opened.record.track == "docker-model-gateway"
     served = Counter()
-    for _, who, channel, times in house.exposures.totals():
+    for _, who, channel, times in house.benchmark.exposures.totals():
         served[who, channel] += times
     assert served == {("ada", "docker"): 24, ("ada", "upstream:gpt"): 24}
-    house.private_runs.play(image, NoWorld(), NullProgress())
-    assert {run.track for run in house.runs.list()} == {"docker", "docker-model-gateway"}
+    house.execution.private_runs.play(image, NoWorld(), NullProgress())
+    assert {run.track for run in house.runs.store.list()} == {"docker", "docker-model-gateway"}

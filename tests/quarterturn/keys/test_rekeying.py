@@ -29,7 +29,7 @@ def with_model(home, opened):
     """A home that also holds a language model's key."""
     configure(home, models={"smart": ModelSettings(wire="openai", url="https://model.example/v1", models=["m"])})
     house = opened(home)
-    house.models.keep_key("smart", "dev", "test-key-of-dev")
+    house.keys.models.keep_key("smart", "dev", "test-key-of-dev")
     house.close()  # a child may open it
     return home
 
@@ -41,12 +41,12 @@ def key_files(home):
 
 def everything_opens(home):
     house = Application(home, None)
-    house.ledger.publish()
-    assert house.sender.public_pem
-    assert house.month_key
-    for record in house.vault.records():
-        house.vault.open(record.id, who="ada", why="look")
-    house.vault.verify_access_log()
+    house.log.ledger.publish()
+    assert house.keys.sender.public_pem
+    assert house.keys.month_key
+    for record in house.home.vault.records():
+        house.home.vault.open(record.id, who="ada", why="look")
+    house.home.vault.verify_access_log()
     house.close()
 
 
@@ -80,18 +80,18 @@ def test_progress_goes_to_standard_error_and_the_lines_say_what_to_keep(with_mod
     assert "wrapping again" in said.err
     assert "Copy " in said.out
     house = opened(with_model)
-    with house.models.gateway("smart", "dev") as gateway:
+    with house.keys.models.gateway("smart", "dev") as gateway:
         assert gateway is not None
     listed = say("keys", "list", "--home", with_model).out
     assert "primary, 0 days old, protects 0 tasks," in listed
-    assert house.month_key.public_key().public_bytes_raw().hex() in listed
+    assert house.keys.month_key.public_key().public_bytes_raw().hex() in listed
 
 
 def test_old_and_new_are_listed_while_it_is_under_way(home, say, opened):
     house = opened(home, lambda: datetime(2031, 1, 1, tzinfo=UTC))
-    old = house.ring.key_id
-    house.ring.add_key(house.now())
-    ring = house.key_rotation.keys()
+    old = house.home.ring.key_id
+    house.home.ring.add_key(house.home.now())
+    ring = house.keys.rotation.keys()
     told = [(key.key_id == old, key.primary, key.protects.files) for key in ring]
     assert told == [(True, False, len(key_files(home))), (False, True, 0)]
     assert ring[1].made == datetime(2031, 1, 1, tzinfo=UTC)
@@ -102,26 +102,26 @@ def test_old_and_new_are_listed_while_it_is_under_way(home, say, opened):
 
 def test_a_sealed_file_of_which_nobody_knows_the_use_keeps_the_old_key(home, say, opened):
     house = opened(home)
-    old = house.ring.key_id
-    private_files.create(home / "keys" / "guest", seal(b"x", b"a guest's", house.ring).to_json(), "guest")
+    old = house.home.ring.key_id
+    private_files.create(home / "keys" / "guest", seal(b"x", b"a guest's", house.home.ring).to_json(), "guest")
     (home / "keys" / "note.txt").write_text("not sealed, and left alone")
     (home / "keys" / "note.txt").chmod(0o600)
     say("keys", "rotate", "--home", home, "--as", "ada").refuses(
         8, f"{home / 'keys' / 'guest'} is sealed for an unknown use"
     )
-    assert old in house.ring.key_ids
+    assert old in house.home.ring.key_ids
     (home / "keys" / "guest").unlink()
     assert say("keys", "rotate", "--home", home, "--as", "ada").code == 0
-    assert house.ring.key_ids == (house.ring.key_id,)
+    assert house.home.ring.key_ids == (house.home.ring.key_id,)
 
 
 def test_a_key_that_is_entered_meanwhile_is_under_the_new_key(with_model):
     """A running service enters a key between any two steps of a rotation in another process."""
     service, other = Application(with_model, None), Application(with_model, None)
-    assert service.ring.key_id == other.ring.key_id
-    other.ring.add_key(other.now())
-    service.models.keep_key("smart", "private", "test-key-of-private")
-    assert key_files(with_model)["smart.private.key"].key_id == other.ring.key_id
+    assert service.home.ring.key_id == other.home.ring.key_id
+    other.home.ring.add_key(other.home.now())
+    service.keys.models.keep_key("smart", "private", "test-key-of-private")
+    assert key_files(with_model)["smart.private.key"].key_id == other.home.ring.key_id
     service.close()
     other.close()
 
@@ -136,28 +136,28 @@ def test_no_backup_is_kept_whose_rows_need_two_keys(home, tmp_path, monkeypatch,
     with monkeypatch.context() as patch:
         patch.setattr(rows, "take", meanwhile)
         with pytest.raises(Unavailable, match="key ring was changed meanwhile: make the backup again"):
-            service.backups.write(tmp_path / "copy", with_keys=False)
-    service.ring.add_key(service.now())
+            service.home.backups.write(tmp_path / "copy", with_keys=False)
+    service.home.ring.add_key(service.home.now())
     with pytest.raises(Unavailable, match="finish that with `quarterturn keys rotate`"):
-        service.backups.write(tmp_path / "copy", with_keys=False)
+        service.home.backups.write(tmp_path / "copy", with_keys=False)
     assert [path.name for path in tmp_path.iterdir()] == [home.name]
     say("keys", "rotate", "--home", home, "--as", "ada")
-    assert service.backups.write(tmp_path / "copy", with_keys=False)["key_id"] == service.ring.key_id
+    assert service.home.backups.write(tmp_path / "copy", with_keys=False)["key_id"] == service.home.ring.key_id
     said = say("restore", tmp_path / "copy", "--home", tmp_path / "new")
-    assert f"of a copy whose ring holds {service.ring.key_id}" in said.out
+    assert f"of a copy whose ring holds {service.home.ring.key_id}" in said.out
     service.close()
 
 
 def rewrap_and_die(home: Path) -> None:
     """Die right after the first key file was renamed, and before its folder is synced."""
     house, calls = Application(home, None), itertools.count(1)
-    house.ring.add_key(house.now())
+    house.home.ring.add_key(house.home.now())
 
     def counted(real: Callable[..., object]) -> Callable[..., object]:
         return lambda *given, **how: die() if next(calls) == 3 else real(*given, **how)
 
     os.fsync, os.rename = counted(os.fsync), counted(os.rename)
-    rekeying.KeyFiles(house.places, house.ring).rewrap()
+    rekeying.KeyFiles(house.home.places, house.home.ring).rewrap()
 
 
 def test_killed_among_the_files_it_goes_on(with_model, say):

@@ -13,10 +13,10 @@ def drafts(house, document, strata):
     ids = []
     for number, stratum in enumerate(strata):
         task = Task.parse(document(stratum, 900 + number))
-        house.vault.add(task, {}, author="ada", public_grammar=False, skeleton=f"s/{number}", template="t")
-        house.vault.seal_blob(f"admission/{task.id}", b'{"gates": []}')
-        house.vault.seal_blob(f"sketch/{task.id}", b"sketch")
-        house.vault.advance(task.id, "admit" if number == 0 else "reject")
+        house.home.vault.add(task, {}, author="ada", public_grammar=False, skeleton=f"s/{number}", template="t")
+        house.home.vault.seal_blob(f"admission/{task.id}", b'{"gates": []}')
+        house.home.vault.seal_blob(f"sketch/{task.id}", b"sketch")
+        house.home.vault.advance(task.id, "admit" if number == 0 else "reject")
         ids.append(task.id)
     return ids
 
@@ -28,7 +28,7 @@ def house(live, opened):
 
 @pytest.fixture
 def ids(house, document):
-    return drafts(house, document, list(house.spec.per_cohort)[:3])
+    return drafts(house, document, list(house.benchmark.spec.per_cohort)[:3])
 
 
 @pytest.mark.both_databases
@@ -37,14 +37,14 @@ def test_all_rejected_tasks_go_with_their_evidence(house, ids, live, say, backen
     said = say("task", "shred", "--state", "rejected", "--home", live, "--as", "ada", "--json")
     assert said.code == 0
     assert sorted(said.data["shredded"]) == rejected
-    assert (said.data["keys"], said.data["erased"]) == ([house.ring.key_id], True if backend == "sqlite" else None)
+    assert (said.data["keys"], said.data["erased"]) == ([house.home.ring.key_id], True if backend == "sqlite" else None)
     for task_id in rejected:
         assert say("task", "show", task_id, "--home", live, "--as", "ada").code == 3
-        assert not any(house.vault.has_blob(f"{kind}/{task_id}") for kind in ("admission", "sketch"))
-    assert house.vault.has_blob(f"sketch/{ids[0]}")
+        assert not any(house.home.vault.has_blob(f"{kind}/{task_id}") for kind in ("admission", "sketch"))
+    assert house.home.vault.has_blob(f"sketch/{ids[0]}")
     listed = say("task", "list", "--state", "rejected", "--home", live, "--json").data
     assert {row["id"] for row in listed} == set(rejected)
-    entries = [entry for entry in house.vault.access_log() if entry.why.startswith("task shred")]
+    entries = [entry for entry in house.home.vault.access_log() if entry.why.startswith("task shred")]
     assert sorted(entry.what for entry in entries) == [f"task/{task_id}" for task_id in rejected]
     again = say("task", "shred", "--state", "rejected", "--home", live, "--as", "ada")
     assert again.code == 0
@@ -56,19 +56,19 @@ def test_all_rejected_tasks_go_with_their_evidence(house, ids, live, say, backen
 def test_reviewers_remarks_are_shredded_too(house, ids, live, say):
     said = say("task", "review", ids[0], "--reject", "the canary sings", "--home", live, "--as", "grace")
     assert said.code == 0
-    assert house.vault.blob_names(f"review/{ids[0]}/")
+    assert house.home.vault.blob_names(f"review/{ids[0]}/")
     said = say("task", "shred", ids[0], "--home", live, "--as", "ada")
     assert said.code == 0
-    assert f"with {house.ring.key_id}" in said.out
-    assert not house.vault.blob_names(f"review/{ids[0]}/")
-    assert [review.reviewer for review in house.drafts.reviews(ids[0])] == ["grace"]
+    assert f"with {house.home.ring.key_id}" in said.out
+    assert not house.home.vault.blob_names(f"review/{ids[0]}/")
+    assert [review.reviewer for review in house.tasks.drafts.reviews(ids[0])] == ["grace"]
 
 
 def test_one_task_that_must_not_be_shredded_keeps_all(house, ids, live, say):
-    promised = house.vault.records("live")[0].id
+    promised = house.home.vault.records("live")[0].id
     for other, why in ((promised, "is live and is not shredded: it is promised"), (ids[0], "reject it first")):
         say("task", "shred", ids[1], other, "--home", live, "--as", "ada").refuses(8, why)
-        assert house.vault.has_blob(f"admission/{ids[1]}")
+        assert house.home.vault.has_blob(f"admission/{ids[1]}")
     assert say("task", "shred", "t-nosuchtask", "--home", live, "--as", "ada").code == 3
     assert say("task", "shred", "--home", live, "--as", "ada").code == 2
     assert say("task", "shred", ids[1], "--state", "draft", "--home", live, "--as", "ada").code == 2
@@ -78,7 +78,7 @@ def test_one_task_that_must_not_be_shredded_keeps_all(house, ids, live, say):
 def test_a_home_goes_on_after_its_rejected_tasks_are_shredded(house, ids, live, say):
     assert say("task", "shred", "--state", "rejected", "--home", live, "--as", "ada").code == 0
     assert say("keys", "rotate", "--home", live, "--as", "ada").code == 0
-    assert house.drafts.sketches(who="ada", why="look").keys() == {ids[0]}
-    assert erase(house.engine)
-    house.rotation.run(house.months.turns()[-1].month.plus(1))
-    house.ledger.verify()
+    assert house.tasks.drafts.sketches(who="ada", why="look").keys() == {ids[0]}
+    assert erase(house.home.engine)
+    house.month.rotation.run(house.benchmark.months.turns()[-1].month.plus(1))
+    house.log.ledger.verify()

@@ -22,20 +22,20 @@ def house(live, opened):
 
 def append_leaves(house, *leaves):
     """Append leaves to the log, whatever an audit would say of them, and give their indexes."""
-    house.ledger._guard = None
-    places = [house.ledger.record(f"test/{place}/{len(data)}", data) for place, data in enumerate(leaves)]
-    house.ledger.publish()
+    house.log.ledger._guard = None
+    places = [house.log.ledger.record(f"test/{place}/{len(data)}", data) for place, data in enumerate(leaves)]
+    house.log.ledger.publish()
     return places
 
 
 def withdrawn(house, month, why):
-    cohort = next(one for one in house.months.cohorts() if one.state == "live")
+    cohort = next(one for one in house.benchmark.months.cohorts() if one.state == "live")
     return leaf.withdraw(cohort.tasks[0], b"c" * 32, month=month, cause="leak", reason=why, replacement=cohort.tasks[1])
 
 
 def test_a_month_begins_with_its_set(house):
-    (row,) = changelog.of_month(house.places.log, FIRST)
-    statement = Statement.parse(house.ledger.leaf(row.pop("leaf")))
+    (row,) = changelog.of_month(house.home.places.log, FIRST)
+    statement = Statement.parse(house.log.ledger.leaf(row.pop("leaf")))
     assert (statement.kind, statement.predicate["month"]) == ("set", "2026-12")
     assert row == {"kind": "set", "subject": "set/2026-12", "tasks": 24, "cause": None, "why": "turn"}
 
@@ -43,20 +43,20 @@ def test_a_month_begins_with_its_set(house):
 def test_every_removal_is_a_row_with_its_leaf_and_its_reason_the_newest_first(house):
     abort = leaf.abort(run=1, month="2026-12", reason="interrupted", commitment=b"d" * 32)
     places = append_leaves(house, withdrawn(house, "2026-12", "its goal was wrong"), abort)
-    rows = changelog.of_month(house.places.log, FIRST)
+    rows = changelog.of_month(house.home.places.log, FIRST)
     assert [(row["leaf"], row["kind"], row["tasks"], row["cause"], row["why"]) for row in rows[:2]] == [
         (places[1], "abort", None, None, "interrupted"),
         (places[0], "withdraw", 1, "leak", "its goal was wrong"),
     ]
-    live = next(one for one in house.months.cohorts() if one.state == "live")
+    live = next(one for one in house.benchmark.months.cohorts() if one.state == "live")
     assert live.tasks[1] not in repr(rows), "of the task in its place nothing is told"
 
 
 def test_a_change_belongs_to_the_leaderboard_of_its_month_alone(house):
     append_leaves(house, withdrawn(house, "2026-12", "of december"))
-    house.rotation.run(FIRST)
+    house.month.rotation.run(FIRST)
     append_leaves(house, leaf.abort(run=1, month="2027-01", reason="of-january", commitment=b"d" * 32))
-    december, january = (changelog.of_month(house.places.log, FIRST.plus(number)) for number in (0, 1))
+    december, january = (changelog.of_month(house.home.places.log, FIRST.plus(number)) for number in (0, 1))
     assert [row["kind"] for row in december] == ["withdraw", "set"]
     subjects = {row["kind"]: row["subject"] for row in january}
     assert subjects == {"abort": "run/1", "set": "set/2027-01", "retire": "cohort-2026-12"}
@@ -64,16 +64,16 @@ def test_a_change_belongs_to_the_leaderboard_of_its_month_alone(house):
 
 
 def test_an_unpublished_change_is_no_row(house):
-    before = changelog.of_month(house.places.log, FIRST)
-    house.ledger._guard = None
-    house.ledger.record("test/0", leaf.abort(run=1, month="2026-12", reason="x", commitment=b"d" * 32))
-    assert changelog.of_month(house.places.log, FIRST) == before
+    before = changelog.of_month(house.home.places.log, FIRST)
+    house.log.ledger._guard = None
+    house.log.ledger.record("test/0", leaf.abort(run=1, month="2026-12", reason="x", commitment=b"d" * 32))
+    assert changelog.of_month(house.home.places.log, FIRST) == before
 
 
 def test_they_are_found_behind_many_other_leaves(house):
     several = [leaf.abort(run=n, month="2026-12", reason="x", commitment=b"d" * 32) for n in range(1, 302)]
     append_leaves(house, *several)
-    rows = changelog.of_month(house.places.log, FIRST)
+    rows = changelog.of_month(house.home.places.log, FIRST)
     assert [row["leaf"] for row in rows] == sorted((row["leaf"] for row in rows), reverse=True)
     assert [row["kind"] for row in rows] == ["abort"] * 301 + ["set"]
 
@@ -83,8 +83,8 @@ def test_a_log_that_is_not_there_has_none(tmp_path):
 
 
 def test_the_leaderboard_of_an_ended_month_lists_what_its_turn_did(house):
-    house.refresh_public_view()
+    house.submissions.refresh_view()
     append_leaves(house, withdrawn(house, "2026-12", "late"))
-    house.rotation.run(FIRST)
-    house.public_view.update()
-    assert b'"why":"late"' in (house.places.view / "board" / "2026-12.json").read_bytes()
+    house.month.rotation.run(FIRST)
+    house.submissions.view.update()
+    assert b'"why":"late"' in (house.home.places.view / "board" / "2026-12.json").read_bytes()

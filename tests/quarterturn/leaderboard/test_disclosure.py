@@ -68,25 +68,25 @@ def played(house, passes, submitter="ada"):
 @pytest.mark.both_databases
 def test_runs_are_disclosed_in_their_order_and_once(house):
     first, second = played(house, 12), played(house, 13)
-    later = house.scores.disclosed(second)
-    assert later == house.scores.disclosed(first), "one task more is within the noise"
-    opened = len(house.vault.access_log())
-    assert house.scores.disclosed(second) == later
-    assert len(house.vault.access_log()) == opened, "what was told is a row; nothing is opened for it again"
-    with Session(house.engine) as session:
+    later = house.runs.scores.disclosed(second)
+    assert later == house.runs.scores.disclosed(first), "one task more is within the noise"
+    opened = len(house.home.vault.access_log())
+    assert house.runs.scores.disclosed(second) == later
+    assert len(house.home.vault.access_log()) == opened, "what was told is a row; nothing is opened for it again"
+    with Session(house.home.engine) as session:
         assert session.get(DisclosedScore, first).figures["whole"]["attempted"] == 24
 
 
 @pytest.mark.slow
 def test_a_run_that_is_not_scored_has_no_disclosure(house):
-    assert house.scores.disclosed(open_run(house, "ada").record.number) is None
+    assert house.runs.scores.disclosed(open_run(house, "ada").record.number) is None
 
 
 @pytest.mark.slow
 def test_the_leaderboard_has_one_line_a_submitter_with_the_number_of_their_runs(house):
     first, second = played(house, 3), played(house, 20)
     other = played(house, 10, "bob")
-    lines = house.leaderboard.of_month(house.months.live_month())
+    lines = house.runs.leaderboard.of_month(house.benchmark.months.live_month())
     assert {line.run: line.runs for line in lines} == {first: 2, other: 1}
     assert second not in {line.run for line in lines}
 
@@ -94,24 +94,24 @@ def test_the_leaderboard_has_one_line_a_submitter_with_the_number_of_their_runs(
 @pytest.mark.slow
 def test_the_leaderboard_and_disclosures_open_no_result(house):
     played(house, 3), played(house, 10, "bob")
-    before = len(house.vault.access_log())
-    first = house.leaderboard.of_month(house.months.live_month())
-    assert len(house.vault.access_log()) == before
+    before = len(house.home.vault.access_log())
+    first = house.runs.leaderboard.of_month(house.benchmark.months.live_month())
+    assert len(house.home.vault.access_log()) == before
     third = played(house, 20, "eve")
-    house.scores.disclosed(third)
-    before = len(house.vault.access_log())
-    later = house.leaderboard.of_month(house.months.live_month())
-    assert len(house.vault.access_log()) == before
+    house.runs.scores.disclosed(third)
+    before = len(house.home.vault.access_log())
+    later = house.runs.leaderboard.of_month(house.benchmark.months.live_month())
+    assert len(house.home.vault.access_log()) == before
     assert [line for line in later if line.run != third] == [replace(line, rank_range=(2, 3)) for line in first]
 
 
 @pytest.mark.slow
 def test_the_results_bound_to_a_score_give_the_same_figures_in_one_opening(house):
-    record = house.runs.get(played(house, 7))
-    before = len(house.vault.access_log())
-    bound = house.run_ledger.closed(record, why="test")
-    assert len(house.vault.access_log()) == before + 1
-    results = house.runs.results(record.number, who="test", why="test")
+    record = house.runs.store.get(played(house, 7))
+    before = len(house.home.vault.access_log())
+    bound = house.runs.ledger.closed(record, why="test")
+    assert len(house.home.vault.access_log()) == before + 1
+    results = house.runs.store.results(record.number, who="test", why="test")
     recorded = {(one.task_id, one.passed, one.calls) for one in results}
     assert {(one.task, one.passed, one.calls) for one in bound} == recorded
 
@@ -123,16 +123,16 @@ def test_the_results_bound_to_a_score_give_the_same_figures_in_one_opening(house
 def rate(home, opened):
     """Score a run at a success rate, and give the rate that is disclosed."""
     house = with_submitters(opened(home, lambda: NOW), "ada", "bob", "countess")
-    house.accounts.link("countess", "ada")
+    house.auth.accounts.link("countess", "ada")
 
     def rate(value: float, submitter: str = "ada", *, month: str = "2026-12", track: str = "docker") -> float:
-        number = house.runs.open(submission(submitter), month=month, track=track, tasks=1, box=NamedBox()).number
+        number = house.runs.store.open(submission(submitter), month=month, track=track, tasks=1, box=NamedBox()).number
         scores = dict.fromkeys(figures.KEPT, replace(whole(value, 0.05), attempted=20))
-        record = house.runs.get(number)
-        with transaction(house.engine) as session:
+        record = house.runs.store.get(number)
+        with transaction(house.home.engine) as session:
             session.exec(update(RunRow).where(col(RunRow.number) == number).values(state="done"))
-            house.scorekeeper.disclose(session, record, scores)
-        found = house.scores.disclosed(number)
+            house.runs.scorekeeper.disclose(session, record, scores)
+        found = house.runs.scores.disclosed(number)
         assert found is not None
         return found["whole"]["success_rate"]["value"]
 

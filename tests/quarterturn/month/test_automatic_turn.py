@@ -47,36 +47,36 @@ def at(live, opened):
 
 
 def posted_keys(house: Application) -> list[str]:
-    return [one.key for one in house.outbox.posted()]
+    return [one.key for one in house.month.outbox.posted()]
 
 
 def months(house: Application) -> list[tuple[str, bool]]:
-    return [(str(turn.month), turn.finished) for turn in house.months.turns()]
+    return [(str(turn.month), turn.finished) for turn in house.benchmark.months.turns()]
 
 
 def leaves(house: Application) -> Counter[str]:
-    return Counter(Statement.parse(house.ledger.leaf(index)).kind for index in range(house.ledger.size))
+    return Counter(Statement.parse(house.log.ledger.leaf(index)).kind for index in range(house.log.ledger.size))
 
 
 def words(house: Application, key: str) -> str:
-    with Session(house.engine) as session:
+    with Session(house.home.engine) as session:
         return json.dumps(session.exec(select(NoticeRow.content).where(NoticeRow.key == key)).one())
 
 
 def test_a_month_is_turned_from_its_moment_on_and_not_before(at):
     house, present = at(DUE - timedelta(days=8))
-    house.monthly_clock.look()
+    house.month.clock.look()
     assert posted_keys(house) == []
     present.now = DUE - timedelta(days=7)
-    house.monthly_clock.look()
+    house.month.clock.look()
     assert posted_keys(house) == ["turn.coming/2026-12"]
     assert "Nothing is missing for it." in words(house, "turn.coming/2026-12")
     present.now = DUE - timedelta(seconds=1)
-    house.monthly_clock.look()
+    house.month.clock.look()
     assert months(house) == [("2026-11", True)]
     present.now = DUE
-    house.monthly_clock.look()
-    house.monthly_clock.look()
+    house.month.clock.look()
+    house.month.clock.look()
     assert months(house) == [("2026-11", True), ("2026-12", True)]
     assert posted_keys(house) == ["turn.coming/2026-12", "turn.done/2026-12"]
     assert leaves(house)["retire"] == 1
@@ -84,82 +84,82 @@ def test_a_month_is_turned_from_its_moment_on_and_not_before(at):
 
 def test_the_due_date_is_a_setting_and_is_published(at):
     house, present = at(DUE)
-    clock = house.settings.clock.model_copy(update={"day": 3, "hour": 6})
-    house.settings = house.settings.model_copy(update={"clock": clock})
-    house.monthly_clock.look()
+    clock = house.home.settings.clock.model_copy(update={"day": 3, "hour": 6})
+    house.home.settings = house.home.settings.model_copy(update={"clock": clock})
+    house.month.clock.look()
     assert len(months(house)) == 1
     present.now = DUE + timedelta(days=2, hours=6)
-    house.monthly_clock.look()
+    house.month.clock.look()
     assert len(months(house)) == 2
-    view = json.loads((house.places.view / "rotations.json").read_text())
+    view = json.loads((house.home.places.view / "rotations.json").read_text())
     assert view["next"] == {"turn": "2027-01", "due": "2027-02-03T06:00:00Z"}
 
 
 def test_months_that_were_missed_are_turned_in_their_order_until_one_lacks_tasks(at):
     house, _ = at(DUE + timedelta(days=75))  # three turns are due, and there are tasks for one
-    house.monthly_clock.look()
+    house.month.clock.look()
     assert months(house) == [("2026-11", True), ("2026-12", True)]
     assert posted_keys(house) == ["turn.overdue/2027-01/2027-03-17", "turn.done/2026-12"]
     said = words(house, "turn.overdue/2027-01/2027-03-17")
     assert "Too few reviewed tasks of unseen skeletons: filesystem/single-tool/easy lacks 1; " in said
     everything = " ".join(words(house, key) for key in posted_keys(house))
-    for record in house.vault.records():
-        task = house.vault.open(record.id, who="tester", why="secrecy").task
+    for record in house.home.vault.records():
+        task = house.home.vault.open(record.id, who="tester", why="secrecy").task
         secrets = (task.id, task.goal, record.skeleton_tag, record.template_tag)
         assert not [word for word in secrets if word in everything]
 
 
 def test_tasks_without_a_review_are_reported_each_day_and_turned_once_reviewed(at, stock, monkeypatch):
     house, present = at(DUE)
-    house.monthly_clock.look()
+    house.month.clock.look()
     present.now = datetime(2027, 2, 1, tzinfo=UTC)
     with monkeypatch.context() as patch:  # whoever draws is faster than whoever reviews
         patch.setattr("quarterturn.tasks.review.TaskReviews.decide", lambda *_: None)
         stock(house, 1, first=5)
-    house.monthly_clock.look()
+    house.month.clock.look()
     present.now += timedelta(hours=30)
-    house.monthly_clock.look()
+    house.month.clock.look()
     overdue = [key.rpartition("/")[2] for key in posted_keys(house) if "turn.overdue/2027-01" in key]
     assert overdue == ["2027-02-01", "2027-02-02"]
     assert "6 admitted tasks wait for a reviewer" in words(house, "turn.overdue/2027-01/2027-02-01")
     stock(house, 1, first=6)
-    house.monthly_clock.look()
+    house.month.clock.look()
     assert months(house)[-1] == ("2027-01", True)
 
 
 def test_open_runs_are_announced_before_and_ended_by_the_turn(at):
     house, present = at(DUE - timedelta(days=1))
-    number = house.official.open(submission("slow"), NamedBox()).record.number
-    house.monthly_clock.look()
+    number = house.runs.official.open(submission("slow"), NamedBox()).record.number
+    house.month.clock.look()
     assert "1 runs are open" in words(house, "turn.coming/2026-12")
     present.now = DUE
-    house.monthly_clock.look()
-    assert house.runs.get(number).code == "turn"
+    house.month.clock.look()
+    assert house.runs.store.get(number).code == "turn"
 
 
 def test_a_missing_key_ring_is_reported_and_crashes_nothing(at, live):
     house, _ = at(DUE)
     ring = live / "keys" / "ring.json"
     ring.rename(ring.with_suffix(".away"))
-    house.monthly_clock.look()
+    house.month.clock.look()
     assert posted_keys(house) == ["turn.overdue/2026-12/2027-01-01"]
     assert "The key ring or a signing key cannot be used" in words(house, "turn.overdue/2026-12/2027-01-01")
     ring.with_suffix(".away").rename(ring)
-    house.monthly_clock.look()
+    house.month.clock.look()
     assert months(house)[-1] == ("2026-12", True)
 
 
 def test_an_error_in_a_turn_is_reported_by_its_type_and_the_turn_is_resumed(at, monkeypatch, caplog):
     house, _ = at(DUE)
     with monkeypatch.context() as patch:
-        patch.setitem(house.rotation._steps, "commit", lambda turn: {}["a word of a task"])
-        house.monthly_clock.look()
+        patch.setitem(house.month.rotation._steps, "commit", lambda turn: {}["a word of a task"])
+        house.month.clock.look()
     assert months(house)[-1] == ("2026-12", False)
     said = words(house, "turn.overdue/2026-12/2027-01-01")
     assert "interrupted (KeyError)" in said
     assert "KeyError in <lambda> (test_automatic_turn.py" in caplog.text
     assert "a word of a task" not in said + caplog.text
-    house.monthly_clock.look()
+    house.month.clock.look()
     assert months(house)[-1] == ("2026-12", True)
     assert leaves(house) == {"commit": 30, "set": 2, "retire": 1}
 
@@ -171,13 +171,13 @@ def test_of_concurrent_clocks_one_turns(at):
 
     def look(house: Application) -> None:
         gate.wait()
-        house.monthly_clock.look()
+        house.month.clock.look()
 
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(look, houses))
-    houses[0].monthly_clock.look()
+    houses[0].month.clock.look()
     assert months(houses[0]) == [("2026-11", True), ("2026-12", True)]
-    assert houses[0].months.turns()[-1].done == STEPS
+    assert houses[0].benchmark.months.turns()[-1].done == STEPS
     assert leaves(houses[0]) == {"commit": 30, "set": 2, "retire": 1}
     assert posted_keys(houses[0]) == ["turn.done/2026-12"]
 
@@ -188,7 +188,7 @@ def test_of_concurrent_processes_that_are_killed_one_completes_the_turn(at, live
         MonthlyClock._step = lambda self, name: (before(name), step(self, name))[1]
         ready.open()
         begin.wait()
-        Application(live, None, lambda: DUE).monthly_clock.look()
+        Application(live, None, lambda: DUE).month.clock.look()
 
     def stop_at(name: str) -> None:
         if name == "retire":
@@ -209,16 +209,16 @@ def test_of_concurrent_processes_that_are_killed_one_completes_the_turn(at, live
     house, _ = at(DUE)
     assert months(house) == [("2026-11", True), ("2026-12", True)]
     assert leaves(house) == {"commit": 30, "set": 2, "retire": 1}
-    assert house.writer.fsck() == []
+    assert house.log.writer.fsck() == []
 
 
 def test_without_the_lock_it_reports_that_another_process_turns(at, say, live):
     house, _ = at(DUE)
     other, _ = at(DUE)
-    with house.monthly_turns.alone():
-        other.monthly_clock.look()
+    with house.month.turns.alone():
+        other.month.clock.look()
         assert (len(months(house)), posted_keys(house)) == (1, [])
-        with pytest.raises(Unavailable, match="another process is turning this home"), other.monthly_turns.alone():
+        with pytest.raises(Unavailable, match="another process is turning this home"), other.month.turns.alone():
             pass
         assert say("turn", "run", "--month", "2026-12", "--early", "--home", live).code == 6
 
@@ -232,17 +232,17 @@ def test_what_another_machine_did_of_a_turn_is_not_done_again(at):
 
     def overtaken(step: str) -> None:
         if step == "close" and not retired:
-            retired.update(other.rotation.run(month).done)
+            retired.update(other.month.rotation.run(month).done)
 
     with pytest.raises(Exception, match=r"retire|already|not live|cannot"):
-        house.rotation.run(month, overtaken)
-    assert house.months.turns()[-1].done == STEPS
+        house.month.rotation.run(month, overtaken)
+    assert house.benchmark.months.turns()[-1].done == STEPS
     assert leaves(house) == {"commit": 30, "set": 2, "retire": 1}
 
 
 def test_a_clock_that_is_stopped_leaves_a_turn_between_two_steps_and_the_next_ends_it(at, monkeypatch):
     house, _ = at(DUE)
-    clock, reached = house.monthly_clock, threading.Event()
+    clock, reached = house.month.clock, threading.Event()
     stop = MonthlyClock._step
 
     def step(self: MonthlyClock, name: str) -> None:
@@ -256,9 +256,9 @@ def test_a_clock_that_is_stopped_leaves_a_turn_between_two_steps_and_the_next_en
         clock.start()
         assert reached.wait(PATIENCE)
         clock.stop()
-    assert house.months.turns()[-1].done == ("stop", "close", "check", "retire")
+    assert house.benchmark.months.turns()[-1].done == ("stop", "close", "check", "retire")
     assert not [key for key in posted_keys(house) if "overdue" in key]
-    at(DUE)[0].monthly_clock.look()
+    at(DUE)[0].month.clock.look()
     assert months(house)[-1] == ("2026-12", True)
 
 
@@ -300,11 +300,11 @@ def test_doctor_reports_an_overdue_turn_what_it_lacks_and_unsent_notices(at, liv
     finding = home_checks.clock(house)
     assert (finding.level, "is overdue since 2027-01-01" in finding.detail) == ("wrong", True)
     assert "that `quarterturn serve` runs" in finding.mend
-    house.monthly_clock.look()
+    house.month.clock.look()
     present.now = datetime(2027, 1, 28, tzinfo=UTC)
     finding = home_checks.clock(house)
     said = finding.detail
-    assert (finding.level, finding.mend) == ("advice", f"quarterturn task admit --as NAME --home {house.home}")
+    assert (finding.level, finding.mend) == ("advice", f"quarterturn task admit --as NAME --home {house.home.folder}")
     assert "the turn of 2027-01 is due on 2027-02-01 at 00:00 UTC. Too few reviewed tasks" in said
     why = "(its secret's file cannot be used: none); it will be tried again"
     assert f"turn.done/2026-12 was not delivered by webhook {why}" in said

@@ -35,9 +35,9 @@ def test_the_first_turn_is_planned_run_and_reported(say, stocked):
 
 def test_the_status_names_the_submitters_whose_runs_want_looking_into(say, live, opened):
     house = opened(live)
-    with transaction(house.engine) as session:
+    with transaction(house.home.engine) as session:
         for run, submitter in ((1, "shaky"), (2, "steady"), (3, "shaky")):
-            house.months.unsettle(session, run, submitter, "unknown")
+            house.benchmark.months.unsettle(session, run, submitter, "unknown")
     status = say("turn", "status", "--home", live, "--json").data
     assert status["reviews"] == [{"submitter": "shaky", "kind": "unknown", "runs": [1, 3]}]
     assert "review: shaky has runs with a verdict left unknown: 1, 3" in say("turn", "status", "--home", live).out
@@ -69,7 +69,7 @@ def begun(live, opened):
     """Return a home whose turn of 2026-12 was interrupted after its third step."""
     house = opened(live)
     with contextlib.suppress(KeyboardInterrupt):
-        house.rotation.run(house.months.live_month(), stop_after("retire"))
+        house.month.rotation.run(house.benchmark.months.live_month(), stop_after("retire"))
     return live
 
 
@@ -114,8 +114,8 @@ LAST_SECOND = datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC)
 )
 def test_a_month_is_over_with_its_last_second_in_utc(moment, is_refused, live, opened):
     with pytest.raises(Refused, match="--early") if is_refused else contextlib.nullcontext():
-        opened(live, lambda: moment).turn_calendar.require_over(Month.parse("2026-12"))
+        opened(live, lambda: moment).benchmark.calendar.require_over(Month.parse("2026-12"))
 
 
 def test_a_turn_that_was_begun_is_never_early(begun, opened):
-    opened(begun, lambda: LAST_SECOND.replace(year=2020)).turn_calendar.require_over(Month.parse("2026-12"))
+    opened(begun, lambda: LAST_SECOND.replace(year=2020)).benchmark.calendar.require_over(Month.parse("2026-12"))

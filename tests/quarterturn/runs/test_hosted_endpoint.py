@@ -79,27 +79,29 @@ def test_a_private_run_of_a_hosted_endpoint_from_the_first_leaf_to_the_audit(say
     assert said.code == 0, said.err
     assert (said.data["track"], said.data["rank"], said.data["note"]) == ("endpoint", None, "unofficial")
     house = Application(small, None)
-    sunset = house.months.cohorts("live")[0]
+    sunset = house.benchmark.months.cohorts("live")[0]
     passed = said.data["whole"]["success_rate"]["value"]
-    folders = [task for task in sunset.tasks if house.vault.record(task).server == "filesystem"]
+    folders = [task for task in sunset.tasks if house.home.vault.record(task).server == "filesystem"]
     assert (said.data["whole"]["attempted"], passed) == (
         len(sunset.tasks),
         round(len(folders) / len(sunset.tasks) * 200) / 200,
     )
-    counted = {task: times for task, submitter, channel, times in house.exposures.totals() if channel == "endpoint"}
+    counted = {
+        task: times for task, submitter, channel, times in house.benchmark.exposures.totals() if channel == "endpoint"
+    }
     assert set(counted) == set(sunset.tasks)
     smoke, *sent = [json.loads(body) for _, body in heard.requests]
-    shown = {render_goal(task) for task in house.facilities.dev_tasks(1)}
+    shown = {render_goal(task) for task in house.execution.facilities.dev_tasks(1)}
     assert smoke["goal"] in shown, "a public task comes first"
     assert sum(counted.values()) == len(sent) == len(sunset.tasks), "each is sent once"
     assert len({document["url"] for document in sent}) == len(sent)
     assert len({document["alias"] for document in sent}) == len(sunset.tasks)
     assert not [task for task in sunset.tasks if task in str(sent)]  # an alias, never the id
-    assert house.months.seen() == {house.vault.record(task).skeleton_tag for task in sunset.tasks}
-    opened = Statement.parse(house.ledger.leaf(house.ledger.index_of("run-open/1")))
+    assert house.benchmark.months.seen() == {house.home.vault.record(task).skeleton_tag for task in sunset.tasks}
+    opened = Statement.parse(house.log.ledger.leaf(house.log.ledger.index_of("run-open/1")))
     assert (opened.predicate["track"], opened.predicate["cohorts"]) == ("endpoint", [sunset.id])
-    house.rotation.run(MONTH)
-    report = audit(house.places.releases / MONTH.release, [house.places.log_vkey.read_text().strip()])
+    house.month.rotation.run(MONTH)
+    report = audit(house.home.places.releases / MONTH.release, [house.home.places.log_vkey.read_text().strip()])
     house.close()
     assert report.ok, [step for step in report.steps if not step.ok]
     secrets = [document["url"].rpartition("/")[2] for document in sent]
@@ -145,7 +147,7 @@ def test_an_endpoint_that_does_not_take_a_public_task_is_sent_no_other(say, smal
     said = say(*words(small, authority, "--set", "private"))
     assert "did not take its first task: no answer: Connection refused" in said.err, "nobody listens"
     house = Application(small, None)
-    assert house.runs.list() == ()
+    assert house.runs.store.list() == ()
     house.close()
 
 
@@ -187,27 +189,27 @@ def test_a_forbidden_run_opens_no_task(say, live, more, code, sentence):
     said = say("run", "--as", "host", "--set", "private", "--box", "bwrap", "--home", live, *more)
     assert (said.code, sentence in said.sentence) == (code, True), said.sentence
     house = Application(live, None)
-    assert house.runs.list() == ()
-    assert house.exposures.totals() == []
+    assert house.runs.store.list() == ()
+    assert house.benchmark.exposures.totals() == []
     house.close()
 
 
 def test_a_home_has_one_sender_and_publishes_its_key(tmp_path):
     create(tmp_path / "home", Settings(benchmark=BenchmarkSettings(first_month="2026-12")), None)
     house, again = Application(tmp_path / "home", None), Application(tmp_path / "home", None)
-    assert house.sender.public_pem == again.sender.public_pem == house.places.endpoint_pem.read_text()
-    assert b"PRIVATE" not in house.places.endpoint_key.read_bytes()
-    house.places.endpoint_key.unlink()  # a home that was made before there were endpoints
-    made = endpoint_sender(HomePaths(tmp_path / "home"), house.ring)
-    assert made.key_id != again.sender.key_id
-    assert house.places.endpoint_pem.read_text() == made.public_pem
+    assert house.keys.sender.public_pem == again.keys.sender.public_pem == house.home.places.endpoint_pem.read_text()
+    assert b"PRIVATE" not in house.home.places.endpoint_key.read_bytes()
+    house.home.places.endpoint_key.unlink()  # a home that was made before there were endpoints
+    made = endpoint_sender(HomePaths(tmp_path / "home"), house.home.ring)
+    assert made.key_id != again.keys.sender.key_id
+    assert house.home.places.endpoint_pem.read_text() == made.public_pem
 
 
 def test_the_keys_of_the_log_and_of_endpoints_do_not_stand_for_each_other(tmp_path):
     create(tmp_path / "home", Settings(benchmark=BenchmarkSettings(first_month="2026-12")), None)
     house = Application(tmp_path / "home", None)
-    house.places.log_key.replace(house.places.endpoint_key)
+    house.home.places.log_key.replace(house.home.places.endpoint_key)
     with pytest.raises(VaultError):
-        _ = house.sender
+        _ = house.keys.sender
     with pytest.raises(VaultError):
-        signing.load(house.places.log_key, house.ring)
+        signing.load(house.home.places.log_key, house.home.ring)

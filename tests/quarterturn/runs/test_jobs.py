@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -64,8 +65,8 @@ class NoWorld:
 @pytest.fixture
 def house(small, clock, monkeypatch):
     house = Application(small, None, clock)
-    house.accounts.create("ada", "submitter")
-    monkeypatch.setattr(house, "box", lambda *_: NoWorld())
+    house.auth.accounts.create("ada", "submitter")
+    monkeypatch.setattr(house.tasks, "box", lambda *_: NoWorld())
     monkeypatch.setattr(private_runs, "require_wall", lambda _box: None)  # there is no box to check
     monkeypatch.setattr(private_runs, "require_smoke_test", lambda *_, **__: None)  # and no program
     yield house
@@ -73,15 +74,15 @@ def house(small, clock, monkeypatch):
 
 
 def last(house) -> Statement:
-    return Statement.parse(house.ledger.leaf(house.ledger.size - 1))
+    return Statement.parse(house.log.ledger.leaf(house.log.ledger.size - 1))
 
 
 def kinds(house) -> list[str]:
-    return [Statement.parse(house.ledger.leaf(index)).kind for index in range(house.ledger.size)]
+    return [Statement.parse(house.log.ledger.leaf(index)).kind for index in range(house.log.ledger.size)]
 
 
 def submit(house, tasks="private"):
-    return house.submission_service.submit(
+    return house.submissions.service.submit(
         "ada", SubmissionRequest(tasks, image="agent:1"), idempotency_key=None, enqueue=lambda *_: None
     )[0]
 
@@ -109,14 +110,14 @@ class OneLook(Lease):
 
 def test_a_lost_run_is_left_as_it_is_and_resumed(house):
     with pytest.raises(NotAllowed):
-        house.private_runs.play(AGENT, NoWorld(), NullProgress(), lease=OneLook("lost"))
-    (number,) = [run.number for run in house.runs.list(month=MONTH)]
-    assert house.runs.get(number).state is RunState.RUNNING
-    before = house.runs.finished(number)
-    opened, results = house.private_runs.play(AGENT, NoWorld(), NullProgress(), resume=number)
+        house.execution.private_runs.play(AGENT, NoWorld(), NullProgress(), lease=OneLook("lost"))
+    (number,) = [run.number for run in house.runs.store.list(month=MONTH)]
+    assert house.runs.store.get(number).state is RunState.RUNNING
+    before = house.runs.store.finished(number)
+    opened, results = house.execution.private_runs.play(AGENT, NoWorld(), NullProgress(), resume=number)
     assert (opened.record.number, opened.attempt, opened.done) == (number, 2, before)
-    assert len(results) == house.spec.size
-    assert house.runs.get(number).state is RunState.DONE
+    assert len(results) == house.benchmark.spec.size
+    assert house.runs.store.get(number).state is RunState.DONE
     assert kinds(house).count("run-open") == 1
 
 
@@ -127,18 +128,18 @@ def outcome(task) -> TaskRun:
 
 def test_a_run_whose_program_ended_with_an_error_in_every_task_has_failed_and_is_charged(house):
     submission = submit(house)
-    claim = house.queue.claim("w")
-    with house.official.opening(AGENT, NoWorld()) as opening:
-        assert house.queue.opened(claim, opening.record.number, opening.session)
+    claim = house.submissions.queue.claim("w")
+    with house.runs.official.opening(AGENT, NoWorld()) as opening:
+        assert house.submissions.queue.opened(claim, opening.record.number, opening.session)
     opened = opening.run
-    for task in serve(house.run_tasks, opened):
-        house.run_tasks.record(opened, replace(outcome(task), code="agent-crashed", exit_code=1))
-    house.official.close(opened)
-    assert house.runs.get(opened.record.number).code == "agent-crashed"
-    house.job_worker.work(claim, threading.Event())
-    ended = house.submissions.get(submission.id)
+    for task in serve(house.runs.tasks, opened):
+        house.runs.tasks.record(opened, replace(outcome(task), code="agent-crashed", exit_code=1))
+    house.runs.official.close(opened)
+    assert house.runs.store.get(opened.record.number).code == "agent-crashed"
+    house.execution.job_worker.work(claim, threading.Event())
+    ended = house.submissions.store.get(submission.id)
     assert (ended.state, ended.code, ended.charged) == ("failed", "agent-crashed", True)
-    shown = house.owner_view.of(ended)
+    shown = house.submissions.owner_view.of(ended)
     assert shown["failure"]["hint"].startswith("Its program ended with an error")
     assert shown["figures"] is not None
 
@@ -149,43 +150,43 @@ def left_of(task, text=b"first") -> UnjudgedResult:
 
 
 def test_tasks_played_and_not_judged_are_sealed_and_not_served_again(house):
-    opened = house.official.open(AGENT, NoWorld())
-    number, tasks = opened.record.number, [planned.task for planned in house.run_tasks.prepare(opened)]
-    house.run_tasks.serve(opened, tasks[0].id, tasks[1].id)
-    house.run_tasks.seal(opened, left_of(tasks[0]))
-    house.run_tasks.seal(opened, left_of(tasks[0], b"second"))
-    house.run_tasks.seal(opened, left_of(tasks[1]))
-    house.run_tasks.record(opened, outcome(tasks[1]))
-    taken = house.official.resume(number, AGENT, NoWorld())
+    opened = house.runs.official.open(AGENT, NoWorld())
+    number, tasks = opened.record.number, [planned.task for planned in house.runs.tasks.prepare(opened)]
+    house.runs.tasks.serve(opened, tasks[0].id, tasks[1].id)
+    house.runs.tasks.seal(opened, left_of(tasks[0]))
+    house.runs.tasks.seal(opened, left_of(tasks[0], b"second"))
+    house.runs.tasks.seal(opened, left_of(tasks[1]))
+    house.runs.tasks.record(opened, outcome(tasks[1]))
+    taken = house.runs.official.resume(number, AGENT, NoWorld())
     assert taken.sealed == {tasks[0].id}
-    assert [task.id for task in serve(house.run_tasks, taken)] == [task.id for task in (tasks[0], *tasks[2:])]
-    assert {serving.times for serving in house.exposures.servings()} == {1}
-    assert {p.task.id: p.left.state.tar for p in house.run_tasks.prepare(taken) if p.left} == {tasks[0].id: b"second"}
+    assert [task.id for task in serve(house.runs.tasks, taken)] == [task.id for task in (tasks[0], *tasks[2:])]
+    assert {serving.times for serving in house.benchmark.exposures.servings()} == {1}
+    assert {p.task.id: p.left.state.tar for p in house.runs.tasks.prepare(taken) if p.left} == {tasks[0].id: b"second"}
     with pytest.raises(NotAllowed, match="attempt"):
-        house.run_tasks.seal(opened, left_of(tasks[2]))
-    house.run_tasks.record(taken, outcome(tasks[0]))
-    assert not house.runs.left(number), "with its result there, nothing waits to be judged"
-    house.run_tasks.seal(taken, left_of(tasks[2]))
-    house.official.end(number, "turn")
-    assert not house.runs.left(number)
+        house.runs.tasks.seal(opened, left_of(tasks[2]))
+    house.runs.tasks.record(taken, outcome(tasks[0]))
+    assert not house.runs.store.left(number), "with its result there, nothing waits to be judged"
+    house.runs.tasks.seal(taken, left_of(tasks[2]))
+    house.runs.official.end(number, "turn")
+    assert not house.runs.store.left(number)
 
 
 def test_a_run_that_its_owner_cancelled_is_aborted_in_public(house):
     with pytest.raises(NotAllowed):
-        house.private_runs.play(AGENT, NoWorld(), NullProgress(), lease=OneLook("cancelled"))
+        house.execution.private_runs.play(AGENT, NoWorld(), NullProgress(), lease=OneLook("cancelled"))
     assert (last(house).kind, last(house).predicate["reason"]) == ("abort", "cancelled")
 
 
 @pytest.mark.both_databases
 def test_a_claim_that_is_lost_at_the_start_opens_no_run(house):
-    made, size = submit(house), house.ledger.size
-    claim = house.queue.claim("one")
-    assert house.queue.give_back(claim)
-    lease = Lease(house.submissions, house.queue, claim, threading.Event())
+    made, size = submit(house), house.log.ledger.size
+    claim = house.submissions.queue.claim("one")
+    assert house.submissions.queue.give_back(claim)
+    lease = Lease(house.submissions.store, house.submissions.queue, claim, threading.Event())
     with pytest.raises(RuntimeError, match="lost"):
-        house.private_runs.play(AGENT, NoWorld(), NullProgress(), lease=lease)
-    assert (house.ledger.size, house.runs.list(month=MONTH)) == (size, ())
-    assert (house.exposures.servings(), house.submissions.get(made.id).run) == ([], None)
+        house.execution.private_runs.play(AGENT, NoWorld(), NullProgress(), lease=lease)
+    assert (house.log.ledger.size, house.runs.store.list(month=MONTH)) == (size, ())
+    assert (house.benchmark.exposures.servings(), house.submissions.store.get(made.id).run) == ([], None)
 
 
 def die(*_args, **_how):
@@ -193,12 +194,12 @@ def die(*_args, **_how):
 
 
 DYING = {
-    "before the run is committed": lambda house: (house.ledger, "record"),
-    "before its opening is published": lambda house: (house.ledger, "publish"),
-    "before it is started": lambda house: (house.runs, "start"),
-    "before its tasks are opened": lambda house: (house.run_tasks, "prepare"),
-    "before it is closed": lambda house: (house.official, "close"),
-    "before its end is written": lambda house: (house.queue, "finish"),
+    "before the run is committed": lambda house: (house.log.ledger, "record"),
+    "before its opening is published": lambda house: (house.log.ledger, "publish"),
+    "before it is started": lambda house: (house.runs.store, "start"),
+    "before its tasks are opened": lambda house: (house.runs.tasks, "prepare"),
+    "before it is closed": lambda house: (house.runs.official, "close"),
+    "before its end is written": lambda house: (house.submissions.queue, "finish"),
 }
 """Where a worker is killed: the object and the name of what it never comes back from."""
 OF_ROWS = ("before the run is committed", "before its end is written")
@@ -212,30 +213,30 @@ OF_ROWS = ("before the run is committed", "before its end is written")
 )
 def test_a_worker_that_is_killed_anywhere_leaves_a_run_that_the_next_one_goes_on_with(house, clock, monkeypatch, step):
     made = submit(house)
-    house.engine.dispose()
+    house.home.engine.dispose()
     if (child := os.fork()) == 0:
-        own = Application(house.home, None, clock)
-        own.box = house.box
-        claim = own.queue.claim("one")
+        own = Application(house.home.folder, None, clock)
+        own.tasks.box = house.tasks.box
+        claim = own.submissions.queue.claim("one")
         place, name = DYING[step](own)
         setattr(place, name, die)
-        own.job_worker.work(claim, threading.Event())
+        own.execution.job_worker.work(claim, threading.Event())
         os._exit(1)
     assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
     clock.now += LEASE + timedelta(seconds=1)
-    assert house.queue.reap() == 1
-    house.job_worker.work(house.queue.claim("two"), threading.Event())
-    ended = house.submissions.get(made.id)
-    (run,) = house.runs.list(month=MONTH)
+    assert house.submissions.queue.reap() == 1
+    house.execution.job_worker.work(house.submissions.queue.claim("two"), threading.Event())
+    ended = house.submissions.store.get(made.id)
+    (run,) = house.runs.store.list(month=MONTH)
     assert (ended.state, ended.run, run.state) == ("done", run.number, RunState.DONE)
     said = Counter(kinds(house))
     assert (said["run-open"], said["score"], said["abort"]) == (1, 1, 0)
-    assert house.ledger.published.size == house.ledger.size
-    assert house.owner_view.of(ended)["figures"]["whole"]["attempted"] == house.spec.size
-    assert (house.places.view / "board" / f"{MONTH}.json").exists()
+    assert house.log.ledger.published.size == house.log.ledger.size
+    assert house.submissions.owner_view.of(ended)["figures"]["whole"]["attempted"] == house.benchmark.spec.size
+    assert (house.home.places.view / "board" / f"{MONTH}.json").exists()
 
 
-@pytest.mark.parametrize(("place", "name"), [("ledger", "publish"), ("official", "close")])
+@pytest.mark.parametrize(("place", "name"), [("log.ledger", "publish"), ("runs.official", "close")])
 def test_a_run_that_the_database_failed_is_given_back_and_resumed(house, clock, monkeypatch, place, name):
     made = submit(house)
 
@@ -243,39 +244,41 @@ def test_a_run_that_the_database_failed_is_given_back_and_resumed(house, clock, 
         raise NoDatabase("The database does not answer.")
 
     with monkeypatch.context() as broken:
-        broken.setattr(getattr(house, place), name, gone)
-        house.job_worker.work(house.queue.claim("one"), threading.Event())
-    waits = house.submissions.get(made.id)
+        broken.setattr(attrgetter(place)(house), name, gone)
+        house.execution.job_worker.work(house.submissions.queue.claim("one"), threading.Event())
+    waits = house.submissions.store.get(made.id)
     assert (waits.state, waits.attempt) == ("queued", 1)
     clock.now += pause(1)
-    house.job_worker.work(house.queue.claim("two"), threading.Event())
-    assert house.submissions.get(made.id).state == "done"
-    (run,) = house.runs.list(month=MONTH)
+    house.execution.job_worker.work(house.submissions.queue.claim("two"), threading.Event())
+    assert house.submissions.store.get(made.id).state == "done"
+    (run,) = house.runs.store.list(month=MONTH)
     assert run.state is RunState.DONE
 
 
 def test_while_the_database_is_gone_nobody_says_that_a_job_was_lost(house, monkeypatch):
     submit(house)
-    lease = Lease(house.submissions, house.queue, house.queue.claim("w"), threading.Event())
+    lease = Lease(
+        house.submissions.store, house.submissions.queue, house.submissions.queue.claim("w"), threading.Event()
+    )
 
     def gone(*_args):
         raise NoDatabase("The database does not answer.")
 
-    monkeypatch.setattr(house.submissions, "get", gone)
+    monkeypatch.setattr(house.submissions.store, "get", gone)
     assert lease.status() == "held"
 
 
 def test_a_worker_that_stops_gives_its_job_back_and_the_next_one_ends_it(house):
     made, stopping = submit(house), threading.Event()
     stopping.set()
-    house.job_worker.work(house.queue.claim("w"), stopping)
-    waits = house.submissions.get(made.id)
+    house.execution.job_worker.work(house.submissions.queue.claim("w"), stopping)
+    waits = house.submissions.store.get(made.id)
     assert (waits.state, waits.attempt) == ("queued", 1)
-    assert house.runs.get(waits.run).state is RunState.RUNNING
-    house.job_worker.work(house.queue.claim("w"), threading.Event())
-    ended = house.submissions.get(made.id)
+    assert house.runs.store.get(waits.run).state is RunState.RUNNING
+    house.execution.job_worker.work(house.submissions.queue.claim("w"), threading.Event())
+    ended = house.submissions.store.get(made.id)
     assert (ended.state, ended.run) == ("done", waits.run)
-    assert [run.number for run in house.runs.list(month=MONTH)] == [ended.run]
+    assert [run.number for run in house.runs.store.list(month=MONTH)] == [ended.run]
 
 
 def test_a_job_that_breaks_off_while_its_worker_stops_is_given_back(house, monkeypatch):
@@ -286,53 +289,53 @@ def test_a_job_that_breaks_off_while_its_worker_stops_is_given_back(house, monke
         raise NotAllowed("the run was stopped")
 
     monkeypatch.setattr(RunRequest, "of", stopped)
-    house.job_worker.work(house.queue.claim("w"), stopping)
-    waits = house.submissions.get(made.id)
+    house.execution.job_worker.work(house.submissions.queue.claim("w"), stopping)
+    waits = house.submissions.store.get(made.id)
     assert (waits.state, waits.code) == ("queued", None)
 
 
 def test_a_score_that_could_not_be_published_is_published_by_the_next_attempt(house, clock, monkeypatch):
-    made, publish, answers = submit(house), house.ledger.publish, iter([True, True, False])
+    made, publish, answers = submit(house), house.log.ledger.publish, iter([True, True, False])
 
     def now_and_then():
         if next(answers, True):
             return publish()
         raise NoDatabase("too few witnesses are there")
 
-    monkeypatch.setattr(house.ledger, "publish", now_and_then)
-    house.job_worker.work(house.queue.claim("w"), threading.Event())
-    waits = house.submissions.get(made.id)
-    assert (waits.state, house.runs.get(waits.run).state) == ("queued", RunState.DONE)
-    score = house.ledger.find(f"score/{waits.run}")
-    assert score >= house.ledger.published.size
+    monkeypatch.setattr(house.log.ledger, "publish", now_and_then)
+    house.execution.job_worker.work(house.submissions.queue.claim("w"), threading.Event())
+    waits = house.submissions.store.get(made.id)
+    assert (waits.state, house.runs.store.get(waits.run).state) == ("queued", RunState.DONE)
+    score = house.log.ledger.find(f"score/{waits.run}")
+    assert score >= house.log.ledger.published.size
     clock.now += pause(1)
-    house.job_worker.work(house.queue.claim("w"), threading.Event())
-    assert (house.submissions.get(made.id).state, score < house.ledger.published.size) == ("done", True)
+    house.execution.job_worker.work(house.submissions.queue.claim("w"), threading.Event())
+    assert (house.submissions.store.get(made.id).state, score < house.log.ledger.published.size) == ("done", True)
 
 
 def test_a_worker_that_comes_back_from_the_dead_ends_nothing(house, clock):
     made = submit(house)
-    dead = house.queue.claim("one")
+    dead = house.submissions.queue.claim("one")
     clock.now += LEASE + timedelta(seconds=1)
-    house.queue.reap()
-    alive = house.queue.claim("two")
-    house.job_worker.work(dead, threading.Event())
-    assert house.submissions.get(made.id).state == "running"
-    house.job_worker.work(alive, threading.Event())
-    ended = house.submissions.get(made.id)
+    house.submissions.queue.reap()
+    alive = house.submissions.queue.claim("two")
+    house.execution.job_worker.work(dead, threading.Event())
+    assert house.submissions.store.get(made.id).state == "running"
+    house.execution.job_worker.work(alive, threading.Event())
+    ended = house.submissions.store.get(made.id)
     assert ended.state == "done"
-    states = [run.state for run in house.runs.list(month=MONTH)]
+    states = [run.state for run in house.runs.store.list(month=MONTH)]
     assert states.count(RunState.DONE) == 1
 
 
 def test_a_turn_before_anything_was_served_is_said_and_refunded(house):
     made = submit(house)
-    claim = house.queue.claim("w")
-    opened = house.official.open(AGENT, NoWorld())
-    house.queue.opened(claim, opened.record.number)
-    house.official.end(opened.record.number, "turn")
-    house.job_worker.work(claim, threading.Event())
-    ended = house.submissions.get(made.id)
+    claim = house.submissions.queue.claim("w")
+    opened = house.runs.official.open(AGENT, NoWorld())
+    house.submissions.queue.opened(claim, opened.record.number)
+    house.runs.official.end(opened.record.number, "turn")
+    house.execution.job_worker.work(claim, threading.Event())
+    ended = house.submissions.store.get(made.id)
     assert (ended.state, ended.code, ended.charged) == ("failed", "turn", False)
 
 
@@ -342,28 +345,28 @@ def test_a_job_that_this_machine_cannot_run_is_set_aside_and_ends_with_a_code_an
     def fails(*_):
         raise Unavailable("a word of a task")
 
-    monkeypatch.setattr(house, "box", fails)
+    monkeypatch.setattr(house.tasks, "box", fails)
     made = submit(house)
     for attempt in range(1, jobs.MAX_MACHINE_ATTEMPTS):
-        house.job_worker.work(house.queue.claim("w"), threading.Event())
-        waits = house.submissions.get(made.id)
-        assert (waits.state, house.owner_view.waits(waits)) == ("queued", "again")
+        house.execution.job_worker.work(house.submissions.queue.claim("w"), threading.Event())
+        waits = house.submissions.store.get(made.id)
+        assert (waits.state, house.submissions.owner_view.waits(waits)) == ("queued", "again")
         clock.now += pause(attempt)
     assert "word" not in caplog.text
     assert caplog.text.count(f"{made.id} waits; next try") == jobs.MAX_MACHINE_ATTEMPTS - 1
-    house.job_worker.work(house.queue.claim("w"), threading.Event())
-    shown = house.owner_view.of(house.submissions.get(made.id))
+    house.execution.job_worker.work(house.submissions.queue.claim("w"), threading.Event())
+    shown = house.submissions.owner_view.of(house.submissions.store.get(made.id))
     assert (shown["state"], shown["failure"]["code"], shown["charged"]) == ("failed", "machine", False)
     assert "word" not in repr(shown)
 
 
 def test_a_job_cancelled_before_its_run_was_opened_opens_none(house):
     made = submit(house)
-    claim = house.queue.claim("w")
-    house.submissions.cancel(made.id, "ada")
-    house.job_worker.work(claim, threading.Event())
-    assert house.submissions.get(made.id).state == "cancelled"
-    assert house.runs.list(month=MONTH) == ()
+    claim = house.submissions.queue.claim("w")
+    house.submissions.store.cancel(made.id, "ada")
+    house.execution.job_worker.work(claim, threading.Event())
+    assert house.submissions.store.get(made.id).state == "cancelled"
+    assert house.runs.store.list(month=MONTH) == ()
 
 
 @pytest.mark.box
@@ -374,9 +377,9 @@ def test_a_job_on_the_dev_set_is_played_for_real_and_tells_everything(house, mon
     chosen = RunRequest(image=None, agent=f"python3 {agent}", submitter="ada", box="bwrap")
     monkeypatch.setattr(RunRequest, "of", lambda *_: chosen)  # over HTTP an image is named, which needs an engine
     made = submit(house, tasks)
-    house.job_worker.work(house.queue.claim("w"), threading.Event())
-    assert house.submissions.get(made.id).state == "done"
-    trace = house.traces.own(made.id, "ada")["trace"]
+    house.execution.job_worker.work(house.submissions.queue.claim("w"), threading.Event())
+    assert house.submissions.store.get(made.id).state == "done"
+    trace = house.submissions.traces.own(made.id, "ada")["trace"]
     assert len(trace["tasks"]) == count
     assert trace["tasks"][0]["task"]["goal"]
     assert trace["tasks"][0]["run"]["transcript"]
@@ -408,6 +411,6 @@ def test_a_private_run_is_closed_on_a_full_minute_or_once_it_is_no_longer_this_w
 
     monkeypatch.setattr(Lease, "wait_to_close", waits)
     submit(house)
-    house.job_worker.work(house.queue.claim("w"), threading.Event())
+    house.execution.job_worker.work(house.submissions.queue.claim("w"), threading.Event())
     assert closed == [pytest.approx(waited)]
     assert last(house).kind == "score"

@@ -60,8 +60,8 @@ def answers(made):
 def begin(opened, home, model):
     """Name the judge, count it as checked, and make the first turn."""
     house = with_judge(opened, home, model)
-    house.claim_judges.keep(house.claim_judges.digests(), {"refused": []})
-    house.rotation.run(FIRST.plus(-1))
+    house.keys.claim_judges.keep(house.keys.claim_judges.digests(), {"refused": []})
+    house.month.rotation.run(FIRST.plus(-1))
     return house
 
 
@@ -71,24 +71,24 @@ def test_a_judged_run_is_bound_counted_as_shown_and_judged_again_without_its_mod
     box, agent = in_memory(answers)
     with LoopbackModel() as model:
         house = begin(opened, home, model)
-        with house.claim_judges.opened("private") as judge:
-            begun, results = house.private_runs.play(agent, box, Quiet(), claims=judge)
-    tasks = {task_id: house.vault.open(task_id, who="test", why="test").task for task_id in begun.tasks}
+        with house.keys.claim_judges.opened("private") as judge:
+            begun, results = house.execution.private_runs.play(agent, box, Quiet(), claims=judge)
+    tasks = {task_id: house.home.vault.open(task_id, who="test", why="test").task for task_id in begun.tasks}
     right = {task_id for task_id, task in tasks.items() if re.search(r"number-\d*[02468]\.", task.goal)}
     assert {result.task for result in results if result.passed} == right
     assert 0 < len(right) < len(tasks) == 4
-    digest = house.claim_judges.digests().digest
-    assert house.run_ledger.opened(begun.record.number).statement.predicate["judge"] == digest
-    shown = {task for task, _, channel, _ in house.exposures.totals() if channel == "upstream:rules"}
+    digest = house.keys.claim_judges.digests().digest
+    assert house.runs.ledger.opened(begun.record.number).statement.predicate["judge"] == digest
+    shown = {task for task, _, channel, _ in house.benchmark.exposures.totals() if channel == "upstream:rules"}
     assert shown == set(tasks)
-    for run in house.runs.results(begun.record.number, who="test", why="test"):
+    for run in house.runs.store.results(begun.record.number, who="test", why="test"):
         assert [exchange.claim for exchange in run.claims] == ["name", "kept"]
         assert json.loads(run.claims[0].reply)["outcome"] == ("correct" if run.task_id in right else "incorrect")
-    house.rotation.run(FIRST)  # the model is gone
-    (checked,) = [turn for turn in house.months.turns() if turn.month == FIRST]
+    house.month.rotation.run(FIRST)  # the model is gone
+    (checked,) = [turn for turn in house.benchmark.months.turns() if turn.month == FIRST]
     facts = json.loads(checked.facts["spot_check"])
     assert (facts["chosen"], facts["judged"], facts["differed"]) == (4, 4, 0)
-    report = audit(house.places.releases / FIRST.release, [house.places.log_vkey.read_text()])
+    report = audit(house.home.places.releases / FIRST.release, [house.home.places.log_vkey.read_text()])
     assert not report.failed, report.failed
 
 
@@ -96,11 +96,11 @@ def test_an_upstream_that_goes_down_fails_one_task_and_the_others_wait(opened, h
     box, agent = in_memory(answers)
     with LoopbackModel() as model:
         house = begin(opened, home, model)
-        judge = house.claim_judges.judge("private")
+        judge = house.keys.claim_judges.judge("private")
     with judge, pytest.raises(UpstreamDown, match="the claim judge's upstream does not answer"):
-        house.private_runs.play(agent, box, Quiet(), claims=judge)
-    (record,) = house.runs.list()
-    done = house.runs.results(record.number, who="test", why="test")
+        house.execution.private_runs.play(agent, box, Quiet(), claims=judge)
+    (record,) = house.runs.store.list()
+    done = house.runs.store.results(record.number, who="test", why="test")
     assert 0 < len(done) < 4
     assert {(run.verdict, run.failure, run.judged) for run in done} == {(Verdict.FALSE, "unclear", Verdict.UNKNOWN)}
 
@@ -109,6 +109,6 @@ def test_a_reply_that_cannot_be_read_never_passes_a_task(opened, home):
     box, agent = in_memory(answers)
     with LoopbackModel(Dials(failures=1)) as model:
         house = begin(opened, home, model)
-        with house.claim_judges.opened("private") as judge:
-            _, results = house.private_runs.play(agent, box, Quiet(), claims=judge)
+        with house.keys.claim_judges.opened("private") as judge:
+            _, results = house.execution.private_runs.play(agent, box, Quiet(), claims=judge)
     assert not any(result.passed for result in results)

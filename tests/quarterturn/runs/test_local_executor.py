@@ -36,12 +36,14 @@ class Workers(Protocol):
 @pytest.fixture
 def house(home):
     house = Application(home, None)
-    house.settings = house.settings.model_copy(
+    house.home.settings = house.home.settings.model_copy(
         update={"service": ServiceSettings(images=("",), at_once=16, waiting=1000, dev_per_day=1000)}
     )
-    house.submissions = Submissions(house.engine, house.exposures, house.settings.service, house.now)
+    house.submissions.store = Submissions(
+        house.home.engine, house.benchmark.exposures, house.home.settings.service, house.home.now
+    )
     for name in ("ada", "bob"):
-        house.accounts.create(name, "submitter")
+        house.auth.accounts.create(name, "submitter")
     yield house
     house.close()
 
@@ -51,7 +53,11 @@ def workers(house) -> Iterator[Workers]:
     made = []
 
     def make(count=1, work=None):
-        made.append(postgres_executor.executor(house.engine, house.queue, work or house.job_worker.work, count))
+        made.append(
+            postgres_executor.executor(
+                house.home.engine, house.submissions.queue, work or house.execution.job_worker.work, count
+            )
+        )
         return made[-1]
 
     yield make
@@ -60,7 +66,7 @@ def workers(house) -> Iterator[Workers]:
 
 
 def submit(house, executor, account="ada"):
-    return house.submission_service.submit(account, REQUEST, idempotency_key=None, enqueue=executor.enqueue)[0]
+    return house.submissions.service.submit(account, REQUEST, idempotency_key=None, enqueue=executor.enqueue)[0]
 
 
 def waits_in(thread: threading.Thread, name: str) -> bool:
@@ -76,12 +82,12 @@ def test_a_job_is_taken_once_it_is_there(house, workers):
 
     def work(claim, _stopping):
         done[claim.number] += 1
-        house.queue.finish(claim, None)
+        house.submissions.queue.finish(claim, None)
 
     executor = workers(2, work)
     executor.start()
     made = [submit(house, executor).number for _ in range(10)]
-    until(lambda: not house.submissions.unfinished(), "the end of all jobs")
+    until(lambda: not house.submissions.store.unfinished(), "the end of all jobs")
     executor.stop()
     assert done == dict.fromkeys(made, 1)
 
@@ -92,14 +98,14 @@ def test_a_job_that_fails_ends_no_worker(house, workers, caplog, monkeypatch):
     def work(claim, _stopping):
         if claim.number == 1:
             raise ValueError("a word of a task")
-        house.queue.finish(claim, None)
+        house.submissions.queue.finish(claim, None)
 
     executor = workers(1, work)
     executor.start()
     first, second = submit(house, executor), submit(house, executor)
-    until(lambda: house.submissions.get(second.id).state == "done", "the end of the second job")
+    until(lambda: house.submissions.store.get(second.id).state == "done", "the end of the second job")
     executor.stop()
-    assert house.submissions.get(first.id).state == "running", "its lease will end"
+    assert house.submissions.store.get(first.id).state == "running", "its lease will end"
     assert "ValueError" in caplog.text
     assert "word" not in caplog.text
 
@@ -109,7 +115,7 @@ def test_without_workers_jobs_are_only_taken_in(house, workers):
     executor.start()
     made = submit(house, executor)
     executor.stop()
-    assert house.submissions.get(made.id).state == "queued"
+    assert house.submissions.store.get(made.id).state == "queued"
 
 
 def test_stopping_waits_for_what_is_played_and_takes_nothing_more(house, workers):
@@ -119,7 +125,7 @@ def test_stopping_waits_for_what_is_played_and_takes_nothing_more(house, workers
         begun.set()
         assert stopping.wait(PATIENCE)
         assert released.wait(PATIENCE)
-        house.queue.give_back(claim)
+        house.submissions.queue.give_back(claim)
 
     executor = workers(1, work)
     first, second = submit(house, executor), submit(house, executor, "bob")
@@ -131,17 +137,19 @@ def test_stopping_waits_for_what_is_played_and_takes_nothing_more(house, workers
     assert stopper.is_alive(), "it waits for what is played"
     released.set()
     stopper.join(PATIENCE)
-    assert {house.submissions.get(one.id).state for one in (first, second)} == {"queued"}
+    assert {house.submissions.store.get(one.id).state for one in (first, second)} == {"queued"}
 
 
 def test_the_database_says_which_executor_a_home_has(house):
-    assert type(house.executor(1)) is (PostgresExecutor if house.engine.dialect.name == "postgresql" else LocalExecutor)
+    assert type(house.execution.executor(1)) is (
+        PostgresExecutor if house.home.engine.dialect.name == "postgresql" else LocalExecutor
+    )
 
 
 def test_trouble_is_said_once_and_so_is_its_end(house, workers, monkeypatch, caplog):
     caplog.set_level("INFO")
     tries = threading.Semaphore(0)
-    claim = house.queue.claim
+    claim = house.submissions.queue.claim
     monkeypatch.setattr("quarterturn.retry_loop.MAX_RETRY_DELAY_SECONDS", 0.01)
     monkeypatch.setattr("quarterturn.runs.postgres_executor.POLL", 0.02)
     monkeypatch.setattr("quarterturn.runs.postgres_executor.REAP", 3600.0)  # who reaps meets no trouble, and ends none
@@ -150,16 +158,16 @@ def test_trouble_is_said_once_and_so_is_its_end(house, workers, monkeypatch, cap
         tries.release()
         raise Unavailable("The database is away.")
 
-    monkeypatch.setattr(house.queue, "claim", fails)
-    executor = workers(2, lambda claim, _: house.queue.finish(claim, None))
+    monkeypatch.setattr(house.submissions.queue, "claim", fails)
+    executor = workers(2, lambda claim, _: house.submissions.queue.finish(claim, None))
     executor.start()
     made = submit(house, executor)
     for _ in range(3):
         assert tries.acquire(timeout=PATIENCE)
         submit(house, executor)
-    monkeypatch.setattr(house.queue, "claim", claim)
+    monkeypatch.setattr(house.submissions.queue, "claim", claim)
     submit(house, executor)
-    until(lambda: house.submissions.get(made.id).state == "done", "the end of the job")
+    until(lambda: house.submissions.store.get(made.id).state == "done", "the end of the job")
     executor.stop()
     said = [record.getMessage() for record in caplog.records if record.name == "quarterturn.worker"]
     assert said == ["The database is away; trying again.", "It works again."]

@@ -30,31 +30,33 @@ def backend() -> str:
 def house(home):
     house = Application(home, None)
     service = ServiceSettings(images=("",), at_once=2, waiting=1000, dev_per_day=1000)
-    house.settings = house.settings.model_copy(update={"service": service})
-    house.submissions = Submissions(house.engine, house.exposures, service, house.now)
+    house.home.settings = house.home.settings.model_copy(update={"service": service})
+    house.submissions.store = Submissions(house.home.engine, house.benchmark.exposures, service, house.home.now)
     for name in ("ada", "bob"):
-        house.accounts.create(name, "submitter")
+        house.auth.accounts.create(name, "submitter")
     yield house
     house.close()
 
 
 def executor_of(house, workers=1, work=None, only=None) -> PostgresExecutor:
-    return PostgresExecutor(house.engine, house.queue, work or house.job_worker.work, workers, only)
+    return PostgresExecutor(
+        house.home.engine, house.submissions.queue, work or house.execution.job_worker.work, workers, only
+    )
 
 
 def submit(house, account="ada") -> int:
-    return house.submission_service.submit(account, REQUEST, idempotency_key=None, enqueue=executor_of(house).enqueue)[
+    return house.submissions.service.submit(account, REQUEST, idempotency_key=None, enqueue=executor_of(house).enqueue)[
         0
     ].number
 
 
 def queued_notifications(house) -> list[tuple[int, int]]:
-    with house.engine.connect() as connection:
+    with house.home.engine.connect() as connection:
         return [(int(number), priority) for number, priority in connection.execute(text(QUEUED))]
 
 
 def sql(house, statement: str) -> None:
-    with transaction(house.engine) as session:
+    with transaction(house.home.engine) as session:
         session.connection().exec_driver_sql(statement)
 
 
@@ -65,21 +67,21 @@ def maintain(house) -> None:
 
 
 def test_a_notification_names_its_row_and_has_a_lower_priority_the_more_its_submitter_has_waiting(house):
-    house.accounts.link("bob", "ada")
-    house.accounts.create("carl", "submitter")
+    house.auth.accounts.link("bob", "ada")
+    house.auth.accounts.create("carl", "submitter")
     numbers = [submit(house, name) for name in ("ada", "ada", "bob", "carl")]
     assert queued_notifications(house) == [(numbers[0], -1), (numbers[3], -1), (numbers[1], -2), (numbers[2], -3)]
 
 
 def test_a_notification_is_committed_with_its_row_or_not_at_all(house):
     with suppress(ZeroDivisionError):
-        house.submissions.take(
+        house.submissions.store.take(
             "ada",
             REQUEST,
             month="2026-12",
             enqueue=lambda session, n: (executor_of(house).enqueue(session, n), 1 // 0),
         )
-    assert (queued_notifications(house), house.submissions.unfinished()) == ([], [])
+    assert (queued_notifications(house), house.submissions.store.unfinished()) == ([], [])
 
 
 def test_a_row_without_a_notification_gets_one_however_many_threads_maintain(house):
@@ -96,13 +98,13 @@ def test_a_row_without_a_notification_gets_one_however_many_threads_maintain(hou
 
 
 def queues(house) -> dict[int, str]:
-    with house.engine.connect() as connection:
+    with house.home.engine.connect() as connection:
         rows = connection.exec_driver_sql("SELECT queueing_lock, queue_name FROM procrastinate_jobs")
         return {int(number): name for number, name in rows}
 
 
 def test_runs_of_each_class_are_rung_for_in_a_queue_of_their_own_and_in_nobodys_way(house):
-    house.settings = house.settings.model_copy(update={"service": ServiceSettings(at_once=1, images=("",))})
+    house.home.settings = house.home.settings.model_copy(update={"service": ServiceSettings(at_once=1, images=("",))})
     submission_requests = (
         REQUEST,
         SubmissionRequest("private", image="agent:1"),
@@ -110,7 +112,8 @@ def test_runs_of_each_class_are_rung_for_in_a_queue_of_their_own_and_in_nobodys_
     )
     enqueue = executor_of(house).enqueue
     numbers = [
-        house.submissions.take("ada", one, month="2026-12", enqueue=enqueue)[0].number for one in submission_requests
+        house.submissions.store.take("ada", one, month="2026-12", enqueue=enqueue)[0].number
+        for one in submission_requests
     ]
     own = dict(zip(numbers, ("look-open", "look-sealed", "look-open"), strict=True))
     assert queues(house) == own
@@ -123,10 +126,10 @@ def test_runs_of_each_class_are_rung_for_in_a_queue_of_their_own_and_in_nobodys_
 def test_a_worker_of_one_class_answers_with_that_class_alone(house, only, heard):
     numbers = [
         submit(house),
-        house.submissions.take("bob", SubmissionRequest("private", image="a:1"), month="2026-12")[0].number,
+        house.submissions.store.take("bob", SubmissionRequest("private", image="a:1"), month="2026-12")[0].number,
     ]
     taken = []
-    work = lambda claim, _: taken.append(claim.number) or house.queue.finish(claim, None)  # noqa: E731
+    work = lambda claim, _: taken.append(claim.number) or house.submissions.queue.finish(claim, None)  # noqa: E731
     executor_of(house, 1, work, only)._answer(numbers[0])
     assert taken == [numbers[heard]]
 
@@ -136,16 +139,18 @@ def test_a_notification_that_a_dead_worker_held_is_replaced(house):
     sql(house, "UPDATE procrastinate_jobs SET status = 'doing'")
     maintain(house)
     assert queued_notifications(house) == [(number, -1)]
-    with house.engine.connect() as connection:
+    with house.home.engine.connect() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM procrastinate_jobs").scalar() == 1
 
 
 def test_a_notification_of_a_row_that_no_longer_waits_takes_one_that_does(house):
     first, second = submit(house), submit(house)
     sql(house, f"DELETE FROM procrastinate_jobs WHERE queueing_lock = '{second}'")
-    house.queue.finish(house.queue.claim("somebody"), None)
+    house.submissions.queue.finish(house.submissions.queue.claim("somebody"), None)
     taken = []
-    executor = executor_of(house, 1, lambda claim, _: taken.append(claim.number) or house.queue.finish(claim, None))
+    executor = executor_of(
+        house, 1, lambda claim, _: taken.append(claim.number) or house.submissions.queue.finish(claim, None)
+    )
     executor._answer(first)
     assert taken == [second]
     executor._answer(first)
@@ -155,11 +160,11 @@ def test_a_notification_of_a_row_that_no_longer_waits_takes_one_that_does(house)
 def test_tables_of_another_version_are_made_anew_and_taken_away_with_ours(house):
     number = submit(house)
     sql(house, "COMMENT ON TABLE procrastinate_jobs IS '0.1'; DROP FUNCTION procrastinate_fetch_job_v2 CASCADE")
-    migrations.upgrade(house.engine)
+    migrations.upgrade(house.home.engine)
     assert queued_notifications(house) == []
     maintain(house)
     assert queued_notifications(house) == [(number, -1)]
-    migrations.downgrade(house.engine)
-    assert set(inspect(house.engine).get_table_names()) == {"alembic_version"}
-    migrations.upgrade(house.engine)
-    assert "procrastinate_jobs" in inspect(house.engine).get_table_names()
+    migrations.downgrade(house.home.engine)
+    assert set(inspect(house.home.engine).get_table_names()) == {"alembic_version"}
+    migrations.upgrade(house.home.engine)
+    assert "procrastinate_jobs" in inspect(house.home.engine).get_table_names()

@@ -77,36 +77,36 @@ def house(small):
 
 
 def kinds(house) -> list[str]:
-    return [Statement.parse(house.ledger.leaf(index)).kind for index in range(house.ledger.size)]
+    return [Statement.parse(house.log.ledger.leaf(index)).kind for index in range(house.log.ledger.size)]
 
 
 def last(house) -> Statement:
-    return Statement.parse(house.ledger.leaf(house.ledger.size - 1))
+    return Statement.parse(house.log.ledger.leaf(house.log.ledger.size - 1))
 
 
 def test_a_run_is_opened_and_bound_even_where_every_verdict_is_unknown(house):
     out = Quiet()
-    opened, results = house.private_runs.play(AGENT, NoWorld(), out)
-    assert (len(results), out.steps) == (house.spec.size,) * 2
+    opened, results = house.execution.private_runs.play(AGENT, NoWorld(), out)
+    assert (len(results), out.steps) == (house.benchmark.spec.size,) * 2
     assert {result.verdict.value for result in results} == {"unknown"}
-    assert house.runs.get(opened.record.number).state is RunState.DONE
+    assert house.runs.store.get(opened.record.number).state is RunState.DONE
     assert kinds(house)[-2:] == ["run-open", "score"]
-    assert house.ledger.published.size == house.ledger.size
+    assert house.log.ledger.published.size == house.log.ledger.size
 
 
 def test_a_task_without_a_world_was_served_to_nobody(house):
-    house.private_runs.play(AGENT, NoWorld(), Quiet())
-    assert house.exposures.totals() == []
+    house.execution.private_runs.play(AGENT, NoWorld(), Quiet())
+    assert house.benchmark.exposures.totals() == []
 
 
 @pytest.mark.parametrize(("error", "reason"), [(KeyboardInterrupt(), "worker-stopped"), (RuntimeError("x"), "mistake")])
 def test_a_run_that_breaks_off_before_anything_was_served_is_aborted_in_public(house, error, reason):
     with pytest.raises(type(error)):
-        house.private_runs.play(AGENT, NoWorld(stop=error, after=5), Quiet())
-    assert [run.state for run in house.runs.list()] == [RunState.ABORTED]
+        house.execution.private_runs.play(AGENT, NoWorld(stop=error, after=5), Quiet())
+    assert [run.state for run in house.runs.store.list()] == [RunState.ABORTED]
     assert last(house).kind == "abort"
     assert last(house).predicate["reason"] == reason
-    assert house.ledger.published.size == house.ledger.size
+    assert house.log.ledger.published.size == house.log.ledger.size
 
 
 class Endless(NoWorld):
@@ -118,25 +118,25 @@ class Endless(NoWorld):
 
     def world(self, servers, state, limits):
         if self.first.acquire(blocking=False):
-            self.house.official.end(1, "turn")
+            self.house.runs.official.end(1, "turn")
         assert self.seen.wait(PATIENCE)
         raise Unavailable("no world today")
 
 
 def test_a_run_that_a_turn_aborts_is_given_up_while_it_is_played(house, monkeypatch):
     """No task has a result yet, so only the run's row shows the abort."""
-    box, held = Endless(house), house.runs.held
+    box, held = Endless(house), house.runs.store.held
 
     def look(*run):
         if not (found := held(*run)):
             box.seen.set()
         return found
 
-    monkeypatch.setattr(house.runs, "held", look)
+    monkeypatch.setattr(house.runs.store, "held", look)
     with pytest.raises(NotAllowed, match="ended from outside"):
-        house.private_runs.play(AGENT, box, Quiet())
-    assert house.runs.get(1).state is RunState.ABORTED
-    assert house.runs.finished(1) == set()
+        house.execution.private_runs.play(AGENT, box, Quiet())
+    assert house.runs.store.get(1).state is RunState.ABORTED
+    assert house.runs.store.finished(1) == set()
     assert kinds(house).count("abort") == 1
 
 
@@ -148,44 +148,44 @@ def test_the_first_error_is_the_one_that_is_reported(house, monkeypatch):
         raise RuntimeError("still full")
 
     with monkeypatch.context() as broken:
-        broken.setattr(house.official, "close", unbindable)
-        broken.setattr(house.official, "end", no_abort)
+        broken.setattr(house.runs.official, "close", unbindable)
+        broken.setattr(house.runs.official, "end", no_abort)
         with pytest.raises(RuntimeError, match="the disk is full"):
-            house.private_runs.play(AGENT, NoWorld(), Quiet())
-    house.rotation.run(house.months.live_month())
-    assert [run.state for run in house.runs.list()] == [RunState.ABORTED]
+            house.execution.private_runs.play(AGENT, NoWorld(), Quiet())
+    house.month.rotation.run(house.benchmark.months.live_month())
+    assert [run.state for run in house.runs.store.list()] == [RunState.ABORTED]
 
 
 def test_a_box_with_a_hole_lets_no_run_begin(house, say, monkeypatch):
     hole = Attempt("egress-canary", "network", "a namespace", "escaped", "it answered")
     monkeypatch.setattr(private_runs, "selfcheck", lambda box: [hole])
     monkeypatch.setattr("quarterturn.boxes.choose_box", lambda *_: NoWorld())
-    said = say("run", "--as", "me", "--set", "private", "--agent", "true", "--home", house.home, "--json")
+    said = say("run", "--as", "me", "--set", "private", "--agent", "true", "--home", house.home.folder, "--json")
     assert said.code == 8
     assert "lets these out: egress-canary" in said.data["error"]
-    assert house.runs.list() == ()
+    assert house.runs.store.list() == ()
 
 
 def test_a_private_run_tells_figures_and_nothing_of_a_task(house, say, monkeypatch):
     monkeypatch.setattr(private_runs, "selfcheck", lambda box: [])
     monkeypatch.setattr("quarterturn.boxes.choose_box", lambda *_: NoWorld())
-    said = say("run", "--as", "me", "--set", "private", "--agent", "true", "--home", house.home, "--json")
+    said = say("run", "--as", "me", "--set", "private", "--agent", "true", "--home", house.home.folder, "--json")
     assert said.code == 0
     figures = {"whole", "sealed", "ranked_on"}
     assert set(said.data) == {"run", "month", "box", "name", "track", "rank", "note", "public_grammar", *figures}
     assert (said.data["rank"], said.data["note"]) == (None, "unofficial")
-    tasks = [record.id for record in house.vault.records()]
+    tasks = [record.id for record in house.home.vault.records()]
     assert not [task for task in tasks if task in said.out + said.err]
-    leaderboard = say("leaderboard", "--home", house.home, "--json").data
+    leaderboard = say("leaderboard", "--home", house.home.folder, "--json").data
     assert [line["run"] for line in leaderboard] == [said.data["run"]]
-    assert "unofficial" in say("leaderboard", "--home", house.home).out
+    assert "unofficial" in say("leaderboard", "--home", house.home.folder).out
 
 
 def test_the_reference_agent_cannot_be_submitted(house):
     oracle = submissions.reference("true")
     with pytest.raises(NotGiven, match="cannot be submitted"):
-        house.private_runs.play(oracle, NoWorld(), Quiet())
-    assert house.runs.list() == ()
+        house.execution.private_runs.play(oracle, NoWorld(), Quiet())
+    assert house.runs.store.list() == ()
 
 
 @pytest.mark.parametrize(("image", "agent"), [(None, None), ("i", "a")])
@@ -279,8 +279,8 @@ def test_an_agent_that_never_asks_for_its_task_is_stopped_before_anything_is_spe
     private = say(*words, "--set", "private", "--home", small)
     assert (private.code, sentence in private.sentence) == (8, True), private.err
     house = Application(small, None)
-    assert not house.runs.list()
-    assert not house.exposures.servings()
+    assert not house.runs.store.list()
+    assert not house.benchmark.exposures.servings()
     house.close()
 
 

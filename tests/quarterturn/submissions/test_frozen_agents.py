@@ -31,35 +31,35 @@ def opened(live, opened):
 
 
 def submitted(house):
-    return [(one.account, one.reference, one.month, one.tasks) for one in house.submissions.unfinished()]
+    return [(one.account, one.reference, one.month, one.tasks) for one in house.submissions.store.unfinished()]
 
 
 def told(house):
-    with Session(house.engine) as session:
+    with Session(house.home.engine) as session:
         rows = session.exec(select(NoticeRow.content).where(NoticeRow.key.startswith("agent.missing/"))).all()
     return [(json.loads(row) if isinstance(row, str) else row)["lines"][0] for row in rows]
 
 
 def test_each_is_submitted_once_a_month_by_whoever_looks_first(opened):
     house = opened(calm=IMAGE, steady=OTHER)
-    house.monthly_clock.look()
-    house.monthly_clock.look()
-    opened(calm=IMAGE, steady=OTHER).monthly_clock.look()
-    month = str(house.months.live_month())
+    house.month.clock.look()
+    house.month.clock.look()
+    opened(calm=IMAGE, steady=OTHER).month.clock.look()
+    month = str(house.benchmark.months.live_month())
     both = [("calm", IMAGE, month, "private"), ("steady", OTHER, month, "private")]
     assert (submitted(house), told(house)) == (both, [])
     later = opened(DECEMBER, calm=IMAGE)
-    later.monthly_clock.look()
-    assert str(later.months.live_month()) > month, "the clock has turned the month"
-    assert submitted(later) == [*both, ("calm", IMAGE, str(later.months.live_month()), "private")]
+    later.month.clock.look()
+    assert str(later.benchmark.months.live_month()) > month, "the clock has turned the month"
+    assert submitted(later) == [*both, ("calm", IMAGE, str(later.benchmark.months.live_month()), "private")]
 
 
 def test_another_agent_under_its_name_is_refused_with_a_notice(opened):
-    opened(calm=IMAGE).monthly_clock.look()
+    opened(calm=IMAGE).month.clock.look()
     house = opened(calm=OTHER)
-    house.monthly_clock.look()
+    house.month.clock.look()
     assert [reference for _, reference, *_ in submitted(house)] == [IMAGE]
-    month = house.months.live_month()
+    month = house.benchmark.months.live_month()
     assert told(house) == [
         f"It was not submitted: a frozen agent never changes, and that of {month} had another image or model; give "
         "the new one a name of its own."
@@ -68,11 +68,11 @@ def test_another_agent_under_its_name_is_refused_with_a_notice(opened):
 
 def test_one_that_fails_is_told_of_once_and_not_submitted_again(opened):
     house = opened(calm=IMAGE)
-    house.monthly_clock.look()
-    (made,) = house.submissions.unfinished()
-    assert house.queue.finish(house.queue.claim("worker"), "not-found")
-    house.monthly_clock.look()
-    house.monthly_clock.look()
+    house.month.clock.look()
+    (made,) = house.submissions.store.unfinished()
+    assert house.submissions.queue.finish(house.submissions.queue.claim("worker"), "not-found")
+    house.month.clock.look()
+    house.month.clock.look()
     assert told(house) == [
         f"Its submission {made.id} ended with the code not-found. The image, model or address was not found: push it "
         "or correct the name."
@@ -82,22 +82,22 @@ def test_one_that_fails_is_told_of_once_and_not_submitted_again(opened):
 
 def test_one_that_no_worker_played_is_told_of_once_the_month_has_turned(opened):
     house = opened(calm=IMAGE)
-    house.monthly_clock.look()
-    month = house.months.live_month()
+    house.month.clock.look()
+    month = house.benchmark.months.live_month()
     assert told(house) == []
     later = opened(DECEMBER, calm=IMAGE)
-    later.monthly_clock.look()
-    later.monthly_clock.look()
+    later.month.clock.look()
+    later.month.clock.look()
     assert told(later) == ["It was submitted, and no worker played it before the month turned."]
-    with Session(later.engine) as session:
+    with Session(later.home.engine) as session:
         assert session.exec(select(NoticeRow.key).where(NoticeRow.key == f"agent.missing/calm/{month}")).all()
 
 
 def test_one_beyond_the_quota_of_all_is_told_of(opened):
     house = opened(calm=IMAGE)
-    service = house.settings.service.model_copy(update={"private_in_all": 0})
-    house.settings = house.settings.model_copy(update={"service": service})
-    house.monthly_clock.look()
+    service = house.home.settings.service.model_copy(update={"private_in_all": 0})
+    house.home.settings = house.home.settings.model_copy(update={"service": service})
+    house.month.clock.look()
     (why,) = told(house)
     assert why.startswith("It was not submitted: all 0 private runs of ")
     assert submitted(house) == []

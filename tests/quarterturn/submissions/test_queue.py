@@ -29,17 +29,19 @@ def house(home, clock, opened):
 
 @pytest.fixture
 def submit(house):
-    door = Submissions(house.engine, house.exposures, ServiceSettings(waiting=100, dev_per_day=1000), house.now)
+    door = Submissions(
+        house.home.engine, house.benchmark.exposures, ServiceSettings(waiting=100, dev_per_day=1000), house.home.now
+    )
     return lambda account: door.take(account, REQUEST, month=MONTH)[0]
 
 
 @pytest.fixture
 def queue(house, clock):
-    return Queue(house.engine, clock, at_once=100)
+    return Queue(house.home.engine, clock, at_once=100)
 
 
 def state(house, claim):
-    return house.submissions.get(claim.id).state
+    return house.submissions.store.get(claim.id).state
 
 
 @both
@@ -52,7 +54,7 @@ def test_a_frequent_submitter_does_not_come_before_a_rare_one(submit, queue):
 
 @both
 def test_linked_accounts_stand_in_one_line(house, submit, queue):
-    house.accounts.link("countess", "ada")
+    house.auth.accounts.link("countess", "ada")
     first, second, other = submit("ada").number, submit("countess").number, submit("bob").number
     assert queue.waiting() == [first, other, second]
 
@@ -89,10 +91,10 @@ def claim_order(rows, party, now, only, at_once):
 
 @both
 def test_claims_come_in_the_order_that_the_rules_say(house, clock, dice):
-    house.accounts.link("countess", "ada")
+    house.auth.accounts.link("countess", "ada")
     party = {"ada": "ada", "countess": "ada", "bob": "bob", "carl": "carl"}
     now, orders = clock(), set()
-    queue = Queue(house.engine, clock, at_once=2)
+    queue = Queue(house.home.engine, clock, at_once=2)
     for _ in range(60):
         rows = []
         for number in range(1, dice.randint(1, 9)):
@@ -108,7 +110,7 @@ def test_claims_come_in_the_order_that_the_rules_say(house, clock, dice):
                     "not_before": dice.choice([None, None, now - timedelta(1), now, now + timedelta(1)]),
                 }
             )
-        with transaction(house.engine) as session:
+        with transaction(house.home.engine) as session:
             for row in rows:
                 fixed = {"reference": "x", "month": MONTH, "request_digest": "", "created_at": now}
                 session.add(SubmissionRow(id=f"s{row['number']}", **fixed, **row))
@@ -123,8 +125,10 @@ def test_claims_come_in_the_order_that_the_rules_say(house, clock, dice):
 
 def of_classes(house):
     """Submit one run of each kind for each of two accounts; give their numbers by class."""
-    house.settings = house.settings.model_copy(update={"service": ServiceSettings(waiting=100, private_per_month=100)})
-    door = Submissions(house.engine, house.exposures, house.settings.service, house.now)
+    house.home.settings = house.home.settings.model_copy(
+        update={"service": ServiceSettings(waiting=100, private_per_month=100)}
+    )
+    door = Submissions(house.home.engine, house.benchmark.exposures, house.home.settings.service, house.home.now)
     requests_by_class = {
         "sealed": [SubmissionRequest("private", image="agent:1")],
         "open": [
@@ -147,7 +151,7 @@ def of_classes(house):
 @both
 def test_a_worker_of_one_class_takes_that_class_alone_and_all_of_it(house, queue):
     made = of_classes(house)
-    with transaction(house.engine) as session:
+    with transaction(house.home.engine) as session:
         assert {number: queue.class_of(session, number) for number in queue.waiting()} == {
             number: name for name, numbers in made.items() for number in numbers
         }
@@ -161,7 +165,7 @@ def test_a_worker_of_one_class_takes_that_class_alone_and_all_of_it(house, queue
 
 def test_jobs_that_wait_for_another_class_block_nobody_and_running_ones_count(house, clock):
     made = of_classes(house)
-    queue = Queue(house.engine, clock, at_once=1)
+    queue = Queue(house.home.engine, clock, at_once=1)
     first, second = queue.claim("w", "sealed"), queue.claim("w", "sealed")
     assert {first.number, second.number} == made["sealed"], "though others of the same party came before"
     assert queue.claim("w", "open") is None, "one of each party runs"
@@ -171,7 +175,7 @@ def test_jobs_that_wait_for_another_class_block_nobody_and_running_ones_count(ho
 
 @both
 def test_only_so_many_of_one_submitter_run_at_once(house, clock, submit):
-    queue = Queue(house.engine, clock, at_once=1)
+    queue = Queue(house.home.engine, clock, at_once=1)
     for _ in range(3):
         submit("ada")
     claim = queue.claim("w")
@@ -226,7 +230,7 @@ def test_a_worker_thought_dead_writes_nothing_any_more(house, submit, queue, clo
     assert not queue.give_back(dead)
     assert queue.finish(alive, None)
     assert not queue.finish(alive, "mistake")
-    assert house.submissions.get(alive.id).code is None
+    assert house.submissions.store.get(alive.id).code is None
 
 
 def test_a_job_that_dies_repeatedly_is_given_up_and_refunded(house, submit, queue, clock):
@@ -236,7 +240,7 @@ def test_a_job_that_dies_repeatedly_is_given_up_and_refunded(house, submit, queu
         clock.now += LEASE + timedelta(seconds=1)
         queue.reap()
     assert queue.claim("w") is None
-    ended = house.submissions.get(made.id)
+    ended = house.submissions.store.get(made.id)
     assert (ended.state, ended.code, ended.charged) == ("failed", "interrupted", False)
 
 
@@ -249,7 +253,7 @@ def test_a_job_given_back_waits_again_and_the_try_counts(house, submit, queue):
 
 @both
 def test_a_job_set_aside_lets_others_pass_and_is_taken_after_its_pause(house, submit, clock):
-    queue = Queue(house.engine, clock, at_once=1)
+    queue = Queue(house.home.engine, clock, at_once=1)
     first, second = submit("ada"), submit("ada")
     assert queue.give_back(queue.claim("w"), pause(1))
     assert queue.waiting() == [first.number, second.number]
@@ -259,16 +263,16 @@ def test_a_job_set_aside_lets_others_pass_and_is_taken_after_its_pause(house, su
     assert queue.claim("w") is None
     clock.now += pause(1)
     again = queue.claim("w")
-    assert (again.number, again.attempt, house.submissions.get(first.id).not_before) == (first.number, 2, None)
+    assert (again.number, again.attempt, house.submissions.store.get(first.id).not_before) == (first.number, 2, None)
 
 
 def test_a_job_cancelled_while_set_aside_costs_nothing(house, submit, queue, clock):
     made = submit("ada")
     assert queue.give_back(queue.claim("w"), pause(1))
-    assert not house.submissions.cancel(made.id, "ada").charged
+    assert not house.submissions.store.cancel(made.id, "ada").charged
     made = submit("ada")
     queue.claim("w")
-    assert house.submissions.cancel(made.id, "ada").charged
+    assert house.submissions.store.cancel(made.id, "ada").charged
 
 
 def test_pauses_grow_up_to_the_longest_one():
@@ -283,13 +287,13 @@ def test_a_job_often_set_aside_is_not_given_up_when_one_worker_dies(house, submi
     assert queue.claim("w") is not None
     clock.now += LEASE + timedelta(seconds=1)
     assert queue.reap() == 1
-    assert house.submissions.get(made.id).state == "queued"
+    assert house.submissions.store.get(made.id).state == "queued"
 
 
 def test_a_cancelled_job_is_nobodys(house, submit, queue):
     made = submit("ada")
     claim = queue.claim("w")
-    house.submissions.cancel(made.id, "ada")
+    house.submissions.store.cancel(made.id, "ada")
     assert not queue.renew(claim)
     assert not queue.finish(claim, None)
     assert state(house, claim) == "cancelled"
@@ -307,8 +311,8 @@ def test_many_workers_take_each_job_once(house, submit, clock):
     lock = threading.Lock()
 
     def work():
-        own = Application(house.home, None, clock)
-        queue = Queue(own.engine, clock, at_once=100)
+        own = Application(house.home.folder, None, clock)
+        queue = Queue(own.home.engine, clock, at_once=100)
         while claim := queue.claim("w"):
             with lock:
                 taken[claim.number] += 1
@@ -321,4 +325,4 @@ def test_many_workers_take_each_job_once(house, submit, clock):
     for worker in workers:
         worker.join()
     assert taken == dict.fromkeys(made, 1)
-    assert not house.submissions.unfinished()
+    assert not house.submissions.store.unfinished()

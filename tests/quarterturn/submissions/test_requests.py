@@ -34,18 +34,18 @@ def house(home, opened):
 @pytest.fixture
 def take(house):
     def take(account="ada", submission_request=DEV, *, month=MONTH, **how):
-        return house.submissions.take(account, submission_request, month=month, **how)[0]
+        return house.submissions.store.take(account, submission_request, month=month, **how)[0]
 
     return take
 
 
 def limited(house, **limits) -> Submissions:
-    return Submissions(house.engine, house.exposures, ServiceSettings(**limits), house.now)
+    return Submissions(house.home.engine, house.benchmark.exposures, ServiceSettings(**limits), house.home.now)
 
 
 def work_off(house, code=None, run=None):
     """Let a worker claim the next job and end it."""
-    queue = Queue(house.engine, house.now)
+    queue = Queue(house.home.engine, house.home.now)
     claim = queue.claim("worker")
     if run is not None:
         assert queue.opened(claim, run)
@@ -54,10 +54,10 @@ def work_off(house, code=None, run=None):
 
 def a_run(house, submitter="ada", *, served=False):
     """Record a private run in the ledger's rows; nobody plays it."""
-    record = house.runs.open(submission(submitter), month=MONTH, track="docker", tasks=1, box=NamedBox())
+    record = house.runs.store.open(submission(submitter), month=MONTH, track="docker", tasks=1, box=NamedBox())
     if served:
-        with transaction(house.engine) as session:
-            house.exposures.expose(session, record, "t-" + "a" * 16, "s", channel="docker")
+        with transaction(house.home.engine) as session:
+            house.benchmark.exposures.expose(session, record, "t-" + "a" * 16, "s", channel="docker")
     return record.number
 
 
@@ -65,19 +65,19 @@ def test_a_submission_waits_and_is_its_owners(house, take):
     made = take()
     assert made.state == "queued"
     assert made.id.startswith("s-")
-    assert house.submissions.get(made.id, "ada") == made
+    assert house.submissions.store.get(made.id, "ada") == made
     for name, account in ((made.id, "bob"), ("s-" + "a" * 16, "ada")):
         with pytest.raises(NotFound, match=r"^there is no such submission$"):
-            house.submissions.get(name, account)
+            house.submissions.store.get(name, account)
 
 
 @both
 def test_the_newest_comes_first_and_pages_follow(house, take):
     made = [take() for _ in range(5)]
     take("bob")
-    first = house.submissions.of("ada", limit=3)
+    first = house.submissions.store.of("ada", limit=3)
     assert [one.id for one in first] == [one.id for one in reversed(made[2:])]
-    rest = house.submissions.of("ada", after=first[-1].number, limit=3)
+    rest = house.submissions.store.of("ada", after=first[-1].number, limit=3)
     assert [one.id for one in rest] == [made[1].id, made[0].id]
 
 
@@ -103,7 +103,7 @@ def test_a_request_that_could_never_be_run_is_refused(submission_request):
 @both
 def test_the_same_key_gives_the_same_submission(house, take):
     first = take(idempotency_key="k-1")
-    again, new = house.submissions.take("ada", DEV, month=MONTH, idempotency_key="k-1")
+    again, new = house.submissions.store.take("ada", DEV, month=MONTH, idempotency_key="k-1")
     assert (again, new) == (first, False)
     assert take(idempotency_key="k-2").id != first.id
     assert take("bob", idempotency_key="k-1").id != first.id
@@ -118,7 +118,7 @@ def test_a_job_is_handed_over_with_its_row_or_neither_is_there(house, take):
 
     with pytest.raises(OSError, match="today"):
         take(enqueue=fails)
-    assert house.submissions.of("ada") == []
+    assert house.submissions.store.of("ada") == []
     seen = []
     made = take(enqueue=lambda session, number: seen.append((isinstance(session, Session), number)))
     assert seen == [(True, made.number)]
@@ -138,7 +138,7 @@ def test_a_quota_says_what_is_left_before_it_bites(house):
 @both
 def test_linked_accounts_share_their_quotas(house):
     few = limited(house, private_per_month=1)
-    house.accounts.link("countess", "ada")
+    house.auth.accounts.link("countess", "ada")
     few.take("countess", PRIVATE, month=MONTH)
     with pytest.raises(OverQuota):
         few.take("ada", PRIVATE, month=MONTH)
@@ -147,7 +147,9 @@ def test_linked_accounts_share_their_quotas(house):
 def test_a_new_day_and_a_new_month_begin_anew(house, take):
     take()
     take(submission_request=PRIVATE)
-    later = Submissions(house.engine, house.exposures, ServiceSettings(), lambda: NOW + timedelta(days=1))
+    later = Submissions(
+        house.home.engine, house.benchmark.exposures, ServiceSettings(), lambda: NOW + timedelta(days=1)
+    )
     assert later.quotas("ada", MONTH)["dev"].used == 0
     assert later.quotas("ada", MONTH)["private"].used == 1
     assert later.quotas("ada", "2027-01")["private"].used == 0
@@ -157,41 +159,41 @@ def test_a_new_day_and_a_new_month_begin_anew(house, take):
 @both
 def test_a_submission_cancelled_before_its_start_costs_nothing(house, take):
     made = take()
-    assert house.submissions.quotas("ada", MONTH)["dev"].used == 1
-    gone = house.submissions.cancel(made.id, "ada")
+    assert house.submissions.store.quotas("ada", MONTH)["dev"].used == 1
+    gone = house.submissions.store.cancel(made.id, "ada")
     assert (gone.state, gone.code) == ("cancelled", "cancelled")
-    assert house.submissions.quotas("ada", MONTH)["dev"].used == 0
+    assert house.submissions.store.quotas("ada", MONTH)["dev"].used == 0
     with pytest.raises(NotAllowed, match="cancelled"):
-        house.submissions.cancel(made.id, "ada")
+        house.submissions.store.cancel(made.id, "ada")
     with pytest.raises(NotFound):
-        house.submissions.cancel(made.id, "bob")
+        house.submissions.store.cancel(made.id, "bob")
 
 
 def test_a_submission_cancelled_while_it_runs_is_charged(house, take):
     made = take()
-    house.queue.claim("worker")
-    house.submissions.cancel(made.id, "ada")
-    assert house.submissions.quotas("ada", MONTH)["dev"].used == 1
+    house.submissions.queue.claim("worker")
+    house.submissions.store.cancel(made.id, "ada")
+    assert house.submissions.store.quotas("ada", MONTH)["dev"].used == 1
 
 
 def test_failures_of_the_operator_are_refunded_and_others_are_not(house, take):
     for code in sorted(set(CODES) - {"cancelled"}):
-        house.accounts.create(code, "submitter")
+        house.auth.accounts.create(code, "submitter")
         take(code)
         work_off(house, code)
-        assert house.submissions.quotas(code, MONTH)["dev"].used == (0 if CODES[code].ours else 1), code
+        assert house.submissions.store.quotas(code, MONTH)["dev"].used == (0 if CODES[code].ours else 1), code
 
 
 @both
 def test_a_private_run_costs_nothing_only_where_it_was_served_nothing(house, take):
     """The cause does not matter: a refund of a run that was served something would be a second draw."""
     for code in sorted(CODES):
-        house.accounts.create(code, "submitter")
+        house.auth.accounts.create(code, "submitter")
         used = []
         for run in (lambda: None, lambda: a_run(house, code), lambda: a_run(house, code, served=True)):  # noqa: B023
             take(code, PRIVATE)
             work_off(house, code, run=run())
-            used.append(house.submissions.quotas(code, MONTH)["private"].used)
+            used.append(house.submissions.store.quotas(code, MONTH)["private"].used)
         assert used == [0, 0, 1], code
 
 
@@ -215,10 +217,10 @@ def test_a_run_is_designated_before_any_of_its_submitter_has_begun_or_never(hous
     work_off(house)  # the dev set serves nothing private
     take(submission_request=PRIVATE)
     take(submission_request=NAMED)
-    house.queue.claim("worker")
+    house.submissions.queue.claim("worker")
     with pytest.raises(NotAllowed, match="the first one counts"):
         take(submission_request=NAMED)
-    house.accounts.link("countess", "ada")
+    house.auth.accounts.link("countess", "ada")
     with pytest.raises(NotAllowed):
         take("countess", NAMED)
     take("bob", NAMED)
@@ -227,19 +229,19 @@ def test_a_run_is_designated_before_any_of_its_submitter_has_begun_or_never(hous
 @both
 def test_the_designated_run_is_played_first_and_the_submitters_others_wait_until_it_has_ended(house, take):
     """So the designated run is served a task first, or nothing was served when it ended."""
-    house.accounts.link("countess", "ada")
+    house.auth.accounts.link("countess", "ada")
     plain, other, named = take(submission_request=PRIVATE), take("countess", PRIVATE), take("countess", NAMED)
-    queue = Queue(house.engine, house.now, at_once=3)
+    queue = Queue(house.home.engine, house.home.now, at_once=3)
     first = queue.claim("worker")
     assert (first.id, queue.claim("another")) == (named.id, None)
-    house.submissions.cancel(named.id, "countess")
+    house.submissions.store.cancel(named.id, "countess")
     assert {queue.claim("worker").id, queue.claim("worker").id} == {plain.id, other.id}
 
 
 def test_of_two_designated_runs_the_first_is_played_first(house, take):
     take(submission_request=PRIVATE)
     first, second = take(submission_request=NAMED), take(submission_request=NAMED)
-    queue = Queue(house.engine, house.now, at_once=3)
+    queue = Queue(house.home.engine, house.home.now, at_once=3)
     claim = queue.claim("worker")
     assert (claim.id, queue.claim("worker")) == (first.id, None)
     queue.finish(claim, None)

@@ -88,7 +88,7 @@ def house(home, opened):
 
 def fill(house, grammars, wanted, prover=None, workers=2, *, seed=SEED, around=None, **more):
     """Fill a set with tasks of a few free choices: it takes most of a draw's time to find and to check thousands."""
-    supply = TaskGenerator(grammars, house.vault, house.drafts, prover or Prover(), workers=workers)
+    supply = TaskGenerator(grammars, house.home.vault, house.tasks.drafts, prover or Prover(), workers=workers)
     with pytest.MonkeyPatch.context() as patched:
         for name in ("CHOICES_PER_PARAMETER", "REDUCED_CHOICES"):
             patched.setattr(free_choices, name, 16)
@@ -105,7 +105,7 @@ def test_a_seed_gives_the_same_tasks_however_many_workers_prove_them(house, gram
 
 def test_each_task_has_a_skeleton_of_its_own(house, grammars):
     tally = fill(house, grammars, {EASY: 3, MEDIUM: 3})
-    records = [house.vault.record(task_id) for task_id in tally.admitted]
+    records = [house.home.vault.record(task_id) for task_id in tally.admitted]
     assert len({record.skeleton_tag for record in records}) == 6
     assert {record.state for record in records} == {"admitted"}
     assert {record.author for record in records} == {"ada"}
@@ -123,7 +123,7 @@ def test_a_refused_draft_is_stored_as_rejected_and_the_next_takes_its_place(hous
     tally = fill(house, grammars, {MEDIUM: 3}, Prover(first_two), workers=1)
     assert (tally.drawn, len(tally.admitted)) == (5, 3)
     assert tally.shut == {"3 solutions pass": 2}
-    assert {house.vault.record(task_id).state for task_id in spoilt} == {"rejected"}
+    assert {house.home.vault.record(task_id).state for task_id in spoilt} == {"rejected"}
 
 
 def test_templates_that_keep_failing_are_given_up(house, grammars):
@@ -143,16 +143,16 @@ def test_a_draw_that_was_interrupted_goes_on(house, grammars):
 
     with pytest.raises(KeyboardInterrupt):
         fill(house, grammars, {MEDIUM: 4}, workers=1, on_done=interrupted)
-    assert len(house.vault.records()) == 2
+    assert len(house.home.vault.records()) == 2
     tally = fill(house, grammars, {MEDIUM: 2})
-    assert len(house.vault.records()) == 4
-    assert {record.id for record in house.vault.records()} == set(whole)
+    assert len(house.home.vault.records()) == 4
+    assert {record.id for record in house.home.vault.records()} == set(whole)
     assert tally.drawn == 2
 
 
 def fill_nothing_kept(house, grammars, wanted, **how):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(house.drafts, "keep", lambda draft, *_, **__: None)
+        patched.setattr(house.tasks.drafts, "keep", lambda draft, *_, **__: None)
         return fill(house, grammars, wanted, **how)
 
 
@@ -169,7 +169,7 @@ def test_a_draft_in_the_words_of_another_task_is_not_proven_and_its_skeleton_is_
     prover = Prover()
     tally = fill(house, grammars, {MEDIUM: 3}, prover, workers=1, around=FirstWordsTaken())
     assert (tally.drawn, len(tally.admitted)) == (3, 3)
-    assert {record.id for record in house.vault.records()} == {*tally.admitted}
+    assert {record.id for record in house.home.vault.records()} == {*tally.admitted}
     assert not {*refused.values()} & {*prover.proven}
     assert len({draft.skeleton for draft in asked if draft.id in tally.admitted}) == 3
 
@@ -183,12 +183,14 @@ def test_no_two_tasks_of_a_home_have_the_same_wording(house, grammars):
     narrow, stratum = {"git": replace(git, templates={terse.name: terse})}, Stratum("git", "recovery", "medium")
 
     def supply(count, seed):
-        barred = [record.skeleton_tag for record in house.vault.records()]
-        fill(house, narrow, {stratum: count}, seed=seed, around=TaskIndex(told=house.drafts.told), barred=barred)
+        barred = [record.skeleton_tag for record in house.home.vault.records()]
+        fill(house, narrow, {stratum: count}, seed=seed, around=TaskIndex(told=house.tasks.drafts.told), barred=barred)
 
     supply(2, bytes(32))
     supply(1, SEED)
-    tasks = [house.vault.open(record.id, who="tester", why="compare").task for record in house.vault.records()]
+    tasks = [
+        house.home.vault.open(record.id, who="tester", why="compare").task for record in house.home.vault.records()
+    ]
     assert {task.goal for task in tasks} == {*goals}
     with pytest.raises(Exhausted, match="no unseen skeleton left for medium recovery"):
         supply(1, bytes([1]) * 32)
@@ -201,91 +203,95 @@ def test_a_machinery_that_breaks_ends_the_draw_and_admits_nothing_unproven(house
 
     with pytest.raises(RuntimeError, match="engine is gone"):
         fill(house, grammars, {EASY: 2}, Broken())
-    assert house.vault.records() == []
+    assert house.home.vault.records() == []
 
 
 def test_a_barred_skeleton_is_not_drawn_again(house, grammars):
     first = fill(house, grammars, {MEDIUM: 2})
-    tags = [house.vault.record(task_id).skeleton_tag for task_id in first.admitted]
+    tags = [house.home.vault.record(task_id).skeleton_tag for task_id in first.admitted]
     second = fill(house, grammars, {MEDIUM: 2}, barred=tags)
-    assert not set(tags) & {house.vault.record(task_id).skeleton_tag for task_id in second.admitted}
+    assert not set(tags) & {house.home.vault.record(task_id).skeleton_tag for task_id in second.admitted}
 
 
 # -- what the next turn needs -----------------------------------------------------------------------------------------
 
 
 def test_an_empty_home_wants_four_cohorts(house):
-    assert house.replenishment.wanted() == dict.fromkeys(DEMO.per_cohort, 4)
+    assert house.tasks.replenishment.wanted() == dict.fromkeys(DEMO.per_cohort, 4)
 
 
 def test_waiting_and_reviewed_tasks_count_and_a_shared_skeleton_counts_once(house, document):
     for number in (1, 2, 3):
         task = Task.parse(document(EASY, number))
         skeleton = f"s/{min(number, 2)}"
-        house.vault.add(task, {}, author="ada", public_grammar=False, skeleton=skeleton, template="t")
-        house.vault.advance(task.id, "admit")
-    assert house.replenishment.wanted()[EASY] == 2
+        house.home.vault.add(task, {}, author="ada", public_grammar=False, skeleton=skeleton, template="t")
+        house.home.vault.advance(task.id, "admit")
+    assert house.tasks.replenishment.wanted()[EASY] == 2
 
 
 def test_after_the_first_turn_one_cohort_is_wanted_and_the_spare_fills_it(live, opened):
-    assert opened(live).replenishment.wanted() == {}
+    assert opened(live).tasks.replenishment.wanted() == {}
 
 
 def test_a_spare_task_whose_skeleton_is_live_does_not_count(live, document, opened):
     house = opened(live)
-    spare = next(r for r in house.vault.records("reviewed") if r.server == "filesystem" and r.category == EASY.category)
-    house.vault.advance(spare.id, "withdraw")
-    task, taken = Task.parse(document(EASY, 99)), house.months.taken()
-    live_already = next(s for s in (f"{EASY}/{n}" for n in range(5)) if house.vault.tag("skeleton", s) in taken)
-    house.vault.add(task, {}, author="ada", public_grammar=False, skeleton=live_already, template="t")
-    house.vault.advance(task.id, "admit")
-    assert house.replenishment.wanted() == {EASY: 1}
+    spare = next(
+        r for r in house.home.vault.records("reviewed") if r.server == "filesystem" and r.category == EASY.category
+    )
+    house.home.vault.advance(spare.id, "withdraw")
+    task, taken = Task.parse(document(EASY, 99)), house.benchmark.months.taken()
+    live_already = next(s for s in (f"{EASY}/{n}" for n in range(5)) if house.home.vault.tag("skeleton", s) in taken)
+    house.home.vault.add(task, {}, author="ada", public_grammar=False, skeleton=live_already, template="t")
+    house.home.vault.advance(task.id, "admit")
+    assert house.tasks.replenishment.wanted() == {EASY: 1}
 
 
 @pytest.fixture
 def unstocked(live, opened):
     """Return a home in its first month without a spare task."""
     house = opened(live)
-    for record in house.vault.records("reviewed"):
-        house.vault.advance(record.id, "withdraw")
+    for record in house.home.vault.records("reviewed"):
+        house.home.vault.advance(record.id, "withdraw")
     return house
 
 
 def replenish(house, wanted, prover=None):
-    grammars = house.drawn_grammars("ada")
-    generator = lambda *_: TaskGenerator(grammars, house.vault, house.drafts, prover or Prover(), workers=1)  # noqa: E731
-    supply = Replenishment(house.vault, house.months, house.spec, house.known_tasks, generator)
-    return supply.fill(wanted, box=house.box(), author="ada")
+    grammars = house.tasks.drawn_grammars("ada")
+    generator = lambda *_: TaskGenerator(grammars, house.home.vault, house.tasks.drafts, prover or Prover(), workers=1)  # noqa: E731
+    supply = Replenishment(
+        house.home.vault, house.benchmark.months, house.benchmark.spec, house.tasks.known_tasks, generator
+    )
+    return supply.fill(wanted, box=house.tasks.box(), author="ada")
 
 
 def test_what_is_drawn_from_a_promised_seed_is_of_that_months_draw(unstocked):
     (task_id,) = replenish(unstocked, {EASY: 1}).admitted
-    assert unstocked.vault.record(task_id).drawn_for == "2026-12"
+    assert unstocked.home.vault.record(task_id).drawn_for == "2026-12"
 
 
 def test_before_the_first_turn_no_seed_is_promised(house):
     (task_id,) = replenish(house, {EASY: 1}).admitted
-    assert house.vault.record(task_id).drawn_for == ""
+    assert house.home.vault.record(task_id).drawn_for == ""
 
 
 def admitted(house, document, number, month):
     """Add an admitted task of the draw of a month, and give its skeleton's tag."""
     task, about = Task.parse(document(EASY, number)), {"author": "ada", "public_grammar": False, "template": "t"}
-    record = house.vault.add(task, {}, skeleton=f"s/{number}", drawn_for=month, **about)
-    house.vault.advance(record.id, "admit")
+    record = house.home.vault.add(task, {}, skeleton=f"s/{number}", drawn_for=month, **about)
+    house.home.vault.advance(record.id, "admit")
     return record.skeleton_tag
 
 
 def test_a_task_of_an_earlier_draw_does_not_count(unstocked, document):
     admitted(unstocked, document, 70, "2026-11")
-    assert unstocked.replenishment.wanted()[EASY] == 1
+    assert unstocked.tasks.replenishment.wanted()[EASY] == 1
     admitted(unstocked, document, 71, "2026-12")
-    assert EASY not in unstocked.replenishment.wanted()
+    assert EASY not in unstocked.tasks.replenishment.wanted()
 
 
 def test_an_imported_task_counts_at_any_turn(unstocked, document):
     admitted(unstocked, document, 70, "")
-    assert EASY not in unstocked.replenishment.wanted()
+    assert EASY not in unstocked.tasks.replenishment.wanted()
 
 
 def test_an_interrupted_draw_resumes_with_what_it_kept_and_bars_what_others_gave(unstocked, document):
@@ -297,9 +303,9 @@ def test_an_interrupted_draw_resumes_with_what_it_kept_and_bars_what_others_gave
         def fill(self, wanted, seed, **more):
             calls.append((wanted, len(seed), more))
 
-    home = unstocked
-    supply = Replenishment(home.vault, home.months, home.spec, home.known_tasks, lambda *_: Recorder())
-    supply.fill({EASY: 1}, box=unstocked.box(), author="ada")
+    vault, of = unstocked.home.vault, unstocked.benchmark
+    supply = Replenishment(vault, of.months, of.spec, unstocked.tasks.known_tasks, lambda *_: Recorder())
+    supply.fill({EASY: 1}, box=unstocked.tasks.box(), author="ada")
     ((wanted, size, more),) = calls
     assert (wanted, size, more["drawn_for"]) == ({EASY: 1}, 32, "2026-12")
     assert more["kept"] == {EASY: {drawn}}
@@ -330,8 +336,8 @@ def test_a_dev_set_without_its_grammars_names_those_that_are_missing(grammars):
 
 
 def test_a_home_never_draws_a_skeleton_of_a_dev_set(house, grammars):
-    tags = {house.vault.tag("skeleton", draft.skeleton) for draft in shipped_dev_sets.public()}
-    assert tags <= house.known_tasks.spent()
+    tags = {house.home.vault.tag("skeleton", draft.skeleton) for draft in shipped_dev_sets.public()}
+    assert tags <= house.tasks.known_tasks.spent()
 
 
 @pytest.mark.full
@@ -339,9 +345,9 @@ def test_a_draw_that_goes_on_shares_no_skeleton_with_what_it_kept(house, grammar
     """One stratum was done when the draw was interrupted; the other, of the same skeletons, was not."""
     hard = Stratum("filesystem", "composition", "hard")
     first = fill(house, grammars, {MEDIUM: 12})
-    kept = {MEDIUM: [house.vault.record(task_id).skeleton_tag for task_id in first.admitted]}
+    kept = {MEDIUM: [house.home.vault.record(task_id).skeleton_tag for task_id in first.admitted]}
     fill(house, grammars, {hard: 12}, kept=kept)
-    tags = [record.skeleton_tag for record in house.vault.records()]
+    tags = [record.skeleton_tag for record in house.home.vault.records()]
     assert len(tags) == len(set(tags)) == 24
     fill(house, grammars, {MEDIUM: 2}, kept=kept)
-    assert len({record.skeleton_tag for record in house.vault.records()} - {*tags}) == 2
+    assert len({record.skeleton_tag for record in house.home.vault.records()} - {*tags}) == 2

@@ -60,9 +60,9 @@ def test_a_shipped_grammar_has_months_left_in_a_new_home(home, say, tmp_path, ch
 def test_used_skeletons_of_a_home_are_counted(home, monkeypatch, opened):
     house = opened(home)
     grammar = shipped_grammar("git")
-    tag = house.vault.tag("skeleton", "git/glance:staged")
-    monkeypatch.setattr(house.months, "taken", lambda: {tag: "cohort-2026-12"})
-    used = house.known_tasks.used(grammar)
+    tag = house.home.vault.tag("skeleton", "git/glance:staged")
+    monkeypatch.setattr(house.benchmark.months, "taken", lambda: {tag: "cohort-2026-12"})
+    used = house.tasks.known_tasks.used(grammar)
     assert used.live == {"git/glance:staged"}
     glance = dataclasses.replace(grammar, templates={"glance": grammar.templates["glance"]})
     lines = grammar_text.lines(grammar_report.report(glance, used))
@@ -127,8 +127,8 @@ def test_an_imported_grammar_is_sealed_and_drawn_from_and_its_tasks_are_not_publ
     assert said.data == {"server": "sqlite", "version": 1, "templates": len(list(mine.glob("*.yaml"))) - 1}
     say("grammar", "import", mine, "--as", "ada", "--home", home).refuses(8, "in force already")
     house = opened(home)
-    assert not house.drawn_grammars("ada")["sqlite"].public
-    assert house.drawn_grammars("ada")["git"].public
+    assert not house.tasks.drawn_grammars("ada")["sqlite"].public
+    assert house.tasks.drawn_grammars("ada")["git"].public
     left = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
     assert b"has grown too long for anybody" not in left
 

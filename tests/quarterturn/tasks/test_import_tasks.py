@@ -26,13 +26,13 @@ def drafts(count=2, apply=lambda line: None):
 
 
 def take_in(house, drafts):
-    return house.task_import.take_in(drafts, box=BwrapBox(), author="ada")
+    return house.tasks.imports.take_in(drafts, box=BwrapBox(), author="ada")
 
 
 def test_tasks_that_prove_themselves_are_kept_with_their_evidence(house):
     kept = take_in(house, drafts())
     assert [(record.state, record.author, record.public_grammar) for record in kept] == [("admitted", "ada", False)] * 2
-    evidence = house.drafts.evidence(kept[0].id, who="grace", why="review")
+    evidence = house.tasks.drafts.evidence(kept[0].id, who="grace", why="review")
     assert [gate["ok"] for gate in evidence["gates"]] == [True] * 7
     with pytest.raises(Refused, match="already; nothing was kept"):
         take_in(house, drafts())
@@ -45,7 +45,7 @@ def unsolved(line):
 def test_one_refused_task_keeps_all_of_them_out(house):
     with pytest.raises(Refused, match=r"gate 3 \(solutions pass\): .*: solutions.direct: it gets false"):
         take_in(house, drafts(2, unsolved))
-    assert house.vault.records() == []
+    assert house.home.vault.records() == []
 
 
 def test_a_task_that_is_kept_already_stays_out_under_another_id(house):
@@ -73,7 +73,7 @@ def test_two_tasks_of_one_file_with_the_same_wording_are_not_imported(house):
     first = drafts(1, same)
     with pytest.raises(Refused, match=f"gate 6 .*: its goal is word for word that of task {first[0].id}"):
         take_in(house, [*first, drafts(2, same)[1]])
-    assert house.vault.records() == []
+    assert house.home.vault.records() == []
 
 
 def outside(line):

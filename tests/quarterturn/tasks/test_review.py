@@ -55,7 +55,7 @@ def waiting(home, document, opened):
         }
         admission = Admission(task["id"], gates, evidence)
         author = "grace" if number == 3 else "ada"
-        ids.append(house.drafts.keep(Draft(task, provenance), admission, author=author, public_grammar=False).id)
+        ids.append(house.tasks.drafts.keep(Draft(task, provenance), admission, author=author, public_grammar=False).id)
     return home, ids
 
 
@@ -97,7 +97,9 @@ def test_a_task_whose_branch_is_a_free_parameter_is_shown_with_its_placeholder(h
     provenance = {"template": "t", "skeleton": "s/1", "solutions": [solution], "mutants": []}
     house = opened(home)
     gates = tuple(Gate(place, name, ok=True, detail="it holds") for place, name in NAMES.items())
-    house.drafts.keep(Draft(task, provenance), Admission(task["id"], gates, {}), author="ada", public_grammar=False)
+    house.tasks.drafts.keep(
+        Draft(task, provenance), Admission(task["id"], gates, {}), author="ada", public_grammar=False
+    )
     for verb in ("review", "show"):
         shown = say("task", verb, task["id"], "--as", "grace", "--home", home)
         assert (shown.code, '"{{topic}}"' in shown.out) == (0, True), shown.err
@@ -204,7 +206,7 @@ def test_a_person_goes_through_what_others_wrote_question_by_question(waiting, s
     after = states(say, home)
     assert [after[name] for name in (first, second, third)] == ["reviewed", "rejected", "admitted"]
     assert after[ids[3]] == "admitted"
-    (review,) = opened(home).drafts.reviews(second)
+    (review,) = opened(home).tasks.drafts.reviews(second)
     assert [review.checklist[key] for key in CHECKLIST] == [True, False, True]
 
 

@@ -141,10 +141,10 @@ def test_a_task_of_the_home_is_opened_under_a_name_and_nothing_of_it_is_logged(h
         goal=f"Count the people of {{{{lane}}}} and {{{{yard}}}} for {WORD}.",
     )
     house = opened(home)
-    house.vault.add(
+    house.home.vault.add(
         Task.parse(line["task"]), line["provenance"], author="ada", public_grammar=False, skeleton="s", template="t"
     )
-    house.vault.advance(line["task"]["id"], "admit")
+    house.home.vault.advance(line["task"]["id"], "admit")
     caplog.set_level(logging.DEBUG)
     say("task", "try", line["task"]["id"], "--home", home).refuses(3, "needs --as NAME")
     played = say("task", "try", line["task"]["id"], "--as", "grace", "--box", "bwrap", "--home", home)
@@ -157,7 +157,7 @@ def test_a_task_of_the_home_is_opened_under_a_name_and_nothing_of_it_is_logged(h
 
 
 def test_an_agent_is_not_shown_a_live_task(playable, say, opened):
-    live = opened(playable).vault.records(TaskState.LIVE)[0].id
+    live = opened(playable).home.vault.records(TaskState.LIVE)[0].id
     say("task", "try", live, "--as", "grace", "--agent", "python3 agent.py", "--home", playable).refuses(
         4, "is live, and an agent is shown live tasks in runs alone"
     )

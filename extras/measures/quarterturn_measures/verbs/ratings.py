@@ -87,7 +87,7 @@ def reviews(
 
     _require_new(out)
     with open_app(home) as app:
-        found = [review for record in app.vault.records() for review in app.drafts.reviews(record.id)]
+        found = [review for record in app.home.vault.records() for review in app.tasks.drafts.reviews(record.id)]
     if not found:
         raise Malformed(f"no task of {home} has a review yet: quarterturn task review")
     written = rating_sheet.review_sheet(found, rater)
