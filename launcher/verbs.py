@@ -24,6 +24,7 @@ from quarterturn.launcher.steps import INTERRUPTED, MALFORMED, NO, Stop, complai
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = "tests"
 STRESS = "--stress"
+POSTGRES = "--with postgres"
 AGENT_LOCK = "examples/agents/llm/requirements.txt"  # what the rulebook needs, and clients of language models
 CONSUMER_LOCKS = ("requirements/consumers.txt", "requirements/consumers-source.txt")
 WORLD_LOCKS = "sandbox/servers/*/requirements.txt"
@@ -34,7 +35,8 @@ USAGE = """\
 usage: ./run VERB [arguments]
 
   setup          install everything into .venv; safe to repeat; with --core none of the extras, which are
-                 verbs that a benchmark month does not need
+                 verbs that a benchmark month does not need; with --with postgres also the driver and the
+                 queue of a service on PostgreSQL
   demo [...]     set up, then run the demo: one benchmark month (./run demo --help)
   test [...]     set up, and run the tests that need nothing but bubblewrap: of all rooms, of one
                  (./run test vault), or what depends on the changes since a commit (--changed [COMMIT]);
@@ -71,11 +73,13 @@ def usage(_arguments: Sequence[str]) -> int:
 
 
 def setup(arguments: Sequence[str]) -> int:
-    """Install everything that the demo needs, and the extras unless `--core` is given."""
-    if set(arguments) - {"--core"}:
-        message = f"./run setup takes nothing but --core, but was given {' '.join(arguments)!r}"
+    """Install everything that the demo needs, the extras unless `--core` is given, and what `--with` names."""
+    words = iter(arguments)
+    options = {f"{word} {next(words, '')}" if word == "--with" else word for word in words}
+    if options - {"--core", POSTGRES}:
+        message = f"./run setup takes nothing but --core and {POSTGRES}, but was given {' '.join(arguments)!r}"
         raise Stop(message, MALFORMED)
-    prepare(extras="--core" not in arguments)
+    prepare(extras="--core" not in options, postgres=POSTGRES in options)
     say("ready: .venv/bin/quarterturn")
     return 0
 
@@ -242,7 +246,12 @@ def _installer() -> Installer:
 
 
 def prepare(
-    *, tests: bool = False, databases: bool = True, references: bool = False, extras: bool | None = None
+    *,
+    tests: bool = False,
+    databases: bool = True,
+    references: bool = False,
+    postgres: bool = False,
+    extras: bool | None = None,
 ) -> Installer:
     """Install what is missing of `.venv`.
 
@@ -250,11 +259,12 @@ def prepare(
         tests: also the packages that every test needs.
         databases: also Debian's servers.
         references: also what others wrote that tests compare with.
+        postgres: also what a service on PostgreSQL needs.
         extras: also the extras; None for what the last set-up had.
     """
     with _alone():
         installer = _installer()
-        installer.product(tests=tests, extras=extras)
+        installer.product(tests=tests, postgres=postgres, extras=extras)
         for source in sorted(ROOT.glob(WORLD_LOCKS)):
             installer.environment(f"world/python/{source.parent.name}", source)
         installer.environment("agents", ROOT / AGENT_LOCK)

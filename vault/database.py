@@ -174,7 +174,7 @@ def _postgres(address: URL) -> Engine:
     try:
         engine = create_engine(address, hide_parameters=True, **_ON_POSTGRES)
     except ImportError:
-        message = "The database is PostgreSQL and its driver is missing: install quarterturn with the extra 'postgres'."
+        message = "The database is PostgreSQL and its driver is missing: `./run setup --with postgres` installs it."
         raise Unavailable(message) from None
     event.listen(engine, "connect", _prepare_postgres)
     event.listen(engine, "begin", _begin_postgres)

@@ -1,6 +1,6 @@
 """Installer of `.venv` and the environments inside it, each from a hashed lock and from wheels alone.
 
-    .venv                        the core and the extras, and with `tests` what their tests need
+    .venv                        the core and the extras; also what a service on PostgreSQL needs, or the tests
     .venv/world/python/<name>    one PyPI server each, because they do not agree on their own dependencies
     .venv/agents                 the official MCP client, for agents that run without an image
     .venv/consumers              libraries that read exports, for `./run test --exhaustive`
@@ -28,6 +28,11 @@ from quarterturn.launcher.steps import Stop, answer, carry_out, say
 MISLEADING = ("PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX", "UV_PYTHON", "UV_PROJECT_ENVIRONMENT")
 EARLIER_TRY = re.compile(r"WARNING: Retrying \(Retry\(total=[1-9]")  # the last one says the same
 EXTRAS = "extras/*/pyproject.toml"
+CONTENTS = {  # of the locks of the product
+    "product": "the product",
+    "service": "the product and what it needs on PostgreSQL",
+    "tests": "the product and its tests",
+}
 DESCRIBE = "import sys; print(sys.version_info >= (3, 11), sys.version.split()[0], sys.base_prefix)"
 
 
@@ -98,29 +103,31 @@ class Installer:
             raise Stop(message)
         self.stamps.write("uv", wanted)
 
-    def product(self, *, tests: bool, extras: bool | None = None) -> None:
-        """Install the product from its lock, or from the tests' lock, which holds the product's too.
+    def product(self, *, tests: bool, postgres: bool = False, extras: bool | None = None) -> None:
+        """Install the product from its lock, or from the service's or the tests' lock, which hold the product's too.
 
         Args:
-            tests: also what the tests need; they need the extras.
+            tests: also what the tests need, PostgreSQL's driver among it; they need the extras.
+            postgres: also what a service on PostgreSQL needs.
             extras: also what lies in `extras`; None for what the last set-up had, and all of them in the first.
         """
         kind = self.stamps.read("kind")
         if extras is None:
             extras = tests or self.stamps.read("extras") != "none"
         projects = [self.root, *(path.parent for path in sorted(self.root.glob(EXTRAS)) if extras)]
-        tests = tests or kind == "tests"  # never take away what an earlier `./run test` installed
-        lock = self.root / "requirements" / ("tests.txt" if tests else "product.txt")
+        asked = {"tests": tests, "service": postgres}  # never take away what an earlier set-up installed
+        chosen = next((name for name, wanted in asked.items() if wanted or kind == name), "product")
+        lock = self.root / "requirements" / f"{chosen}.txt"
         wanted = self._key(lock, *(project / "pyproject.toml" for project in projects))
         if self.stamps.holds("product", wanted):
             return
-        say(f"installing {'the product and its tests' if tests else 'the product'} from requirements/{lock.name}")
+        say(f"installing {CONTENTS[chosen]} from requirements/{lock.name}")
         self.stamps.drop("product")
         self._install(self.python, lock, exactly=kind is not None)  # where somebody else began, theirs stays
         each = (word for project in projects for word in ("--editable", project))
         editable = ("--no-deps", "--no-build-isolation", *each)
         self.run_uv("pip", "install", "--quiet", "--python", self.python, *editable, what="installing this checkout")
-        self.stamps.write("kind", "tests" if tests else "product")
+        self.stamps.write("kind", chosen)
         self.stamps.write("extras", "all" if extras else "none")
         self.stamps.write("product", wanted)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -83,10 +84,10 @@ def installer_of(root: Path) -> Installer:
     return Installer(root, environ)
 
 
-def set_up(root: Path, *, tests: bool = False, extras: bool | None = None) -> Installer:
+def set_up(root: Path, *, tests: bool = False, postgres: bool = False, extras: bool | None = None) -> Installer:
     installer = installer_of(root)
     installer.make()
-    installer.product(tests=tests, extras=extras)
+    installer.product(tests=tests, postgres=postgres, extras=extras)
     installer.environment("agents", root / "agents.txt")
     return installer
 
@@ -120,6 +121,25 @@ def test_test_requirements_stay_when_the_product_is_set_up_again(checkout: Path)
     (checkout / "pyproject.toml").write_text(PROJECT + 'description = "changed"\n')
     set_up(checkout)
     assert has(installer.python, "stapler", "hammer", "backend")
+
+
+def test_what_a_service_on_postgresql_needs_stays_until_the_tests_bring_theirs(checkout: Path, wheelhouse: Any) -> None:
+    product = (checkout / "requirements" / "product.txt").read_text()
+    (checkout / "requirements" / "service.txt").write_text(product + wheelhouse.add("elephant", "1.0"))
+    python = set_up(checkout).python
+    assert not has(python, "elephant")
+    for postgres in (True, False):
+        set_up(checkout, postgres=postgres)
+        assert has(python, "stapler", "elephant", "backend")
+    set_up(checkout, tests=True, postgres=True)
+    assert has(python, "stapler", "hammer", "backend"), "the tests' lock has a driver itself"
+
+
+def test_the_locks_of_the_service_and_of_the_tests_have_what_postgresql_needs() -> None:
+    for lock in ("service", "tests"):
+        pinned = (Path(__file__).parents[2] / "requirements" / f"{lock}.txt").read_text(encoding="utf-8")
+        assert re.search(r"^psycopg-binary==", pinned, re.MULTILINE), lock
+        assert re.search(r"^procrastinate==", pinned, re.MULTILINE), lock
 
 
 @pytest.mark.full

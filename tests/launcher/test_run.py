@@ -47,9 +47,11 @@ def test_an_unknown_verb_is_a_usage_error() -> None:
 
 
 def test_an_argument_too_many_is_a_usage_error_before_anything_is_done() -> None:
-    done = start(sys.executable, str(RUN), "setup", "--fast")
-    assert done.returncode == 2
-    assert done.stderr == "run: ./run setup takes nothing but --core, but was given '--fast'\n"
+    for words in ("--fast", "--with", "--with mysql", "postgres"):
+        done = start(sys.executable, str(RUN), "setup", *words.split())
+        assert done.returncode == 2
+        known = "--core and --with postgres"
+        assert done.stderr == f"run: ./run setup takes nothing but {known}, but was given {words!r}\n"
 
 
 def test_a_python_that_is_too_old_says_what_is_missing(tmp_path: Path) -> None:

@@ -243,7 +243,7 @@ def test_without_the_driver_of_postgresql_a_sentence_says_so(tmp_path):
         check=False, env=environment, capture_output=True, text=True, cwd=Path(__file__).parents[2],
     )  # fmt: skip
     assert said.returncode == 6
-    assert "install quarterturn with the extra 'postgres'" in said.stderr
+    assert "`./run setup --with postgres` installs it" in said.stderr
 
 
 @pytest.mark.both_databases
