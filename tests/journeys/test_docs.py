@@ -119,7 +119,7 @@ def test_no_page_shows_a_command_that_nobody_runs() -> None:
     # tests/journeys/test_add_server_guide.py do
     names = (
         *("write-a-grammar.md", "let-agents-use-a-model.md", "host-an-endpoint.md", "read-the-findings.md"),
-        *("keep-the-keys.md", "run-the-service.md", "run-a-witness.md", "two-people.md"),
+        *("keep-the-keys.md", "run-the-service.md", "run-on-many-machines.md", "run-a-witness.md", "two-people.md"),
         *("design-a-set.md", "withdraw-a-task.md", "submit-an-agent.md", "verify-without-our-code.md"),
         *("export-tasks-and-runs.md", "write-a-task.md", "import-tasks-of-other-benchmarks.md"),
         *("add-a-server.md", "let-a-model-judge-claims.md", "scan-a-leaderboard.md"),

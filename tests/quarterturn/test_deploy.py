@@ -18,13 +18,14 @@ from ..needs import needing
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "quarterturn" / "deploy"
-WORKERS = ("worker-sealed", "worker-open")
-SERVICES = ("web", *WORKERS)
+WITH_HOME = ("service", "worker")
+UNITS = {"quarterturn.service": ["serve"], "quarterturn-runner.service": ["runner", "start"]}
+"""A unit, and what it starts."""
 
 
-def composed(tmp_path: Path) -> dict[str, Any]:
-    environment = os.environ | {"DOCKER_GROUP": "101", "QUARTERTURN_PASSPHRASE": "test-phrase"}
-    command = ["docker-compose", "--file", DEPLOY / "compose.yaml", "config"]
+def composed(file: str, tmp_path: Path) -> dict[str, Any]:
+    given = {"DOCKER_GROUP": "101", "QUARTERTURN_PASSPHRASE": "test-phrase", "QUARTERTURN_SERVICE": "https://bench"}
+    environment, command = os.environ | given, ["docker-compose", "--file", DEPLOY / file, "config"]
     said = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stderr
     assert said.stderr == ""
@@ -35,7 +36,10 @@ def composed(tmp_path: Path) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 @needing("docker-compose")
 def composition(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return composed(tmp_path_factory.mktemp("compose"))
+    folder = tmp_path_factory.mktemp("compose")
+    own, elsewhere = composed("compose.yaml", folder), composed("runner.yaml", folder)
+    assert set(elsewhere["services"]) == {"runner"}
+    return {**own, "services": own["services"] | elsewhere["services"]}
 
 
 @pytest.mark.needs("docker-compose")
@@ -48,42 +52,51 @@ def test_the_group_of_the_engines_socket_must_be_named():
 
 @pytest.mark.slow
 def test_the_services_may_do_little_and_write_nowhere_else(composition):
-    for name in SERVICES:
+    for name in (*WITH_HOME, "runner"):
         service = composition["services"][name]
+        assert service["mem_limit"] == service["memswap_limit"] == "4g"
         assert service["read_only"] is True
         assert service["cap_drop"] == ["ALL"]
         assert service["security_opt"] == ["no-new-privileges:true"]
         assert "privileged" not in service
 
 
-def test_only_workers_may_ask_the_engine_and_only_the_web_is_reached(composition):
-    web, database = (composition["services"][name] for name in ("web", "database"))
-    assert not any("docker.sock" in str(volume) for volume in (*web["volumes"], *database["volumes"]))
+def test_only_what_plays_runs_may_ask_the_engine_and_only_the_service_is_reached(composition):
+    service, worker, runner, database = (composition["services"][name] for name in (*WITH_HOME, "runner", "database"))
+    assert not any("docker.sock" in str(volume) for volume in (*service["volumes"], *database["volumes"]))
     assert "ports" not in database
-    assert all("127.0.0.1" in str(port) for port in web["ports"])
+    assert all("127.0.0.1" in str(port) for port in service["ports"])
     assert composition["networks"]["inside"]["internal"] is True
-    for worker in (composition["services"][name] for name in WORKERS):
-        assert any("docker.sock" in str(volume) for volume in worker["volumes"])
-        assert worker.get("ports", []) == []
-        assert list(worker["networks"]) == list(database["networks"]) or set(worker["networks"]) == {"inside"}
+    assert set(database["networks"]) == {"inside"}
+    assert set(worker["networks"]) == {"inside", "outside"}, "models, endpoints and witnesses are outside"
+    for player in (worker, runner):
+        assert any("docker.sock" in str(volume) for volume in player["volumes"])
+        assert any("/dev/shm" in str(volume) for volume in player["volumes"]), "the lock of the machine"
+        assert player.get("ports", []) == []
 
 
-def test_each_class_of_runs_has_a_worker_and_both_see_the_machines_lock(composition):
-    commands = {name: composition["services"][name]["command"] for name in WORKERS}
-    assert [commands[name][1:3] for name in WORKERS] == [["--only", "sealed"], ["--only", "open"]]
-    assert all(any("/dev/shm" in str(one) for one in composition["services"][name]["volumes"]) for name in WORKERS)
+def test_one_machine_has_the_home_and_the_database_and_a_runner_has_neither(composition):
+    with_home = [name for name, service in composition["services"].items() if "home:" in str(service["volumes"])]
+    assert with_home == [*WITH_HOME]
+    only = {name: composition["services"][name]["command"] for name in WITH_HOME}
+    assert [words[words.index("--only") + 1] for words in only.values()] == ["sealed", "open"]
+    runner = composition["services"]["runner"]
+    assert set(runner["environment"]) == {"TMPDIR"}
+    assert "networks" not in runner
+    assert [secret["source"] for secret in runner["secrets"]] == ["token"]
+    assert "--to=https://bench" in runner["command"]
 
 
 def test_no_password_stands_in_what_is_composed(composition):
     assert "POSTGRES_PASSWORD" not in composition["services"]["database"]["environment"]
-    for name in SERVICES:
+    for name in WITH_HOME:
         environment = composition["services"][name]["environment"]
         assert ":" not in environment["QUARTERTURN_DATABASE"].partition("://")[2], "a password is in a file"
         assert [secret["source"] for secret in composition["services"][name]["secrets"]] == ["pgpass"]
 
 
 def test_the_composed_command_is_accepted_by_the_command_line(composition, capsys):
-    for name in SERVICES:
+    for name in WITH_HOME:
         verb, *options = composition["services"][name]["command"]
         assert run([verb, "--help"]) == 0
         helped = capsys.readouterr().out
@@ -111,9 +124,10 @@ def test_the_image_names_entry_points_of_extras_as_they_name_them_themselves():
 
 
 @pytest.mark.needs("systemd-analyze")
-def test_systemd_understands_the_unit_and_finds_it_hardened(tmp_path):
-    unit = tmp_path / "quarterturn.service"
-    text = (DEPLOY / "quarterturn.service").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", UNITS)
+def test_systemd_understands_the_unit_and_finds_it_hardened(tmp_path, name):
+    unit = tmp_path / name
+    text = (DEPLOY / name).read_text(encoding="utf-8")
     unit.write_text(text.replace("/opt/quarterturn/.venv/bin/quarterturn", "/bin/true"))
     said = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
     assert (said.returncode, said.stderr) == (0, "")
@@ -123,20 +137,14 @@ def test_systemd_understands_the_unit_and_finds_it_hardened(tmp_path):
     parsed = RawConfigParser(strict=False)
     parsed.optionxform = str
     parsed.read_string(text)
-    service = parsed["Service"]
-    assert (service["NoNewPrivileges"], service["ProtectSystem"], service["User"]) == ("yes", "strict", "quarterturn")
-    assert service["ExecStart"].split()[1:] == ["serve"]
+    service, words = parsed["Service"], UNITS[name]
+    assert (service["NoNewPrivileges"], service["ProtectSystem"], service["MemoryMax"]) == ("yes", "strict", "70%")
+    assert service["User"] == name.removesuffix(".service")
+    assert service["ExecStart"].split()[1 : 1 + len(words)] == words
 
 
-@pytest.mark.needs("systemd-analyze")
-@pytest.mark.parametrize("only", ["sealed", "open"])
-def test_systemd_understands_the_unit_of_a_worker_of_one_class(tmp_path, only):
-    unit, more = tmp_path / "quarterturn.service", tmp_path / "quarterturn.service.d"
-    more.mkdir()
-    for source, target in (("quarterturn.service", unit), ("worker.conf", more / "worker.conf")):
-        text = (DEPLOY / source).read_text(encoding="utf-8")
-        target.write_text(text.replace("/opt/quarterturn/.venv/bin/quarterturn", "/bin/true").replace("sealed", only))
-    said = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
-    assert (said.returncode, said.stderr) == (0, "")
-    [last] = re.findall(r"^ExecStart=(/.*)$", (DEPLOY / "worker.conf").read_text(encoding="utf-8"), re.MULTILINE)
-    assert last.split()[1:] == ["worker", "--only", "${QUARTERTURN_CLASS}"]
+def test_a_restart_of_the_runners_unit_leaves_what_is_played_alone():
+    text = (DEPLOY / "quarterturn-runner.service").read_text(encoding="utf-8")
+    assert "\nKillMode=process\n" in text
+    assert "HOME" not in text
+    assert "DATABASE" not in text

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from launcher.verbs import POSTGRES
 from quarterturn.app import Application
 from quarterturn.cli.terminal.secrets import NEXT_PASSPHRASE, PASSPHRASE, PIN
 from quarterturn_judge.cases import injected, shipped
@@ -190,8 +191,10 @@ def test_the_guide_to_models_works_line_by_line(one_each, upstream, say, monkeyp
 
 @pytest.mark.box
 @pytest.mark.slow
-def test_the_guide_to_the_service_works_line_by_line(tmp_path, say, monkeypatch, stock, postgres):
-    begin, serve, tokens, backup, restore, moved, classes = blocks("run-the-service.md")
+def test_the_guides_to_the_service_work_line_by_line(tmp_path, say, monkeypatch, stock, postgres):
+    begin, serve, tokens, backup, restore = blocks("run-the-service.md")
+    setup, move, play, *_of_runners = blocks("run-on-many-machines.md")  # tests/quarterturn/runners plays those
+    assert shlex.split(setup) == ["./run", "setup", *POSTGRES.split()]
     shell = GuideShell(tmp_path, say, monkeypatch, {PASSPHRASE: PHRASE})
     for command in begin.splitlines():
         said = shell.type(command)
@@ -208,12 +211,11 @@ def test_the_guide_to_the_service_works_line_by_line(tmp_path, say, monkeypatch,
         shell.type(command)
     assert "24 tasks are live" not in shell.type("quarterturn doctor --home again")
     with postgres.empty() as url:
-        put, work = (command.replace(EXAMPLE, url) for command in moved.splitlines())
-        assert "is as it was on" in shell.type(put)
+        assert "is as it was on" in shell.type(move.strip().replace(EXAMPLE, url))
         assert not (tmp_path / "moved" / "quarterturn.db").exists()
-        for command in (work, *(one.replace(EXAMPLE, url) for one in classes.splitlines())):
-            with shell.kept(command, "working on"):
-                pass
+        served, worked = play.replace(EXAMPLE, url).splitlines()
+        with shell.kept(served, "serving"), shell.kept(worked, "working on"):
+            pass
 
 
 @pytest.mark.full
