@@ -35,8 +35,8 @@ USAGE = """\
 usage: ./run VERB [arguments]
 
   setup          install everything into .venv; safe to repeat; with --core none of the extras, which are
-                 verbs that a benchmark month does not need; with --with postgres also the driver and the
-                 queue of a service on PostgreSQL
+                 verbs that a benchmark month does not need; with --with postgres also what a service on
+                 PostgreSQL needs
   demo [...]     set up, then run the demo: one benchmark month (./run demo --help)
   test [...]     set up, and run the tests that need nothing but bubblewrap: of all rooms, of one
                  (./run test vault), or what depends on the changes since a commit (--changed [COMMIT]);

@@ -62,8 +62,8 @@ def installed(connection: Connection) -> bool:
     try:
         from procrastinate import __version__  # noqa: PLC0415 - an extra
     except ImportError:
-        message = "The database is PostgreSQL and procrastinate is missing: `./run setup --with postgres` installs it."
-        raise Unavailable(message) from None
+        message = "The database is PostgreSQL and procrastinate is missing: install quarterturn with the extra"
+        raise Unavailable(f"{message} 'postgres'.") from None
     return bool(connection.execute(_VERSION).scalar() == __version__)
 
 

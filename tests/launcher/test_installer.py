@@ -139,7 +139,6 @@ def test_the_locks_of_the_service_and_of_the_tests_have_what_postgresql_needs() 
     for lock in ("service", "tests"):
         pinned = (Path(__file__).parents[2] / "requirements" / f"{lock}.txt").read_text(encoding="utf-8")
         assert re.search(r"^psycopg-binary==", pinned, re.MULTILINE), lock
-        assert re.search(r"^procrastinate==", pinned, re.MULTILINE), lock
 
 
 @pytest.mark.full
