@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Application:
-    """One open home, with its services; each concern is given the concerns above it that it uses.
+    """One open home, with its services; each concern is given the earlier ones that it uses.
 
     Args:
         home: its folder.
@@ -124,16 +124,16 @@ class Application:
         """What plays submissions."""
         from quarterturn.composition.execution import ExecutionServices
 
-        above = (self.tasks, self.runs, self.detection, self.submissions)
-        return ExecutionServices(self.home, self.keys, self.benchmark, *above)
+        concerns = (self.tasks, self.runs, self.detection, self.submissions)
+        return ExecutionServices(self.home, self.keys, self.benchmark, *concerns)
 
     @cached_property
     def month(self) -> MonthServices:
         """What happens once a month."""
         from quarterturn.composition.month import MonthServices
 
-        above = (self.auth, self.log, self.benchmark, self.tasks, self.runs, self.detection, self.submissions)
-        return MonthServices(self.home, self.keys, *above)
+        concerns = (self.auth, self.log, self.benchmark, self.tasks, self.runs, self.detection, self.submissions)
+        return MonthServices(self.home, self.keys, *concerns)
 
     def http(self, executor: Executor, clock: Callable[[], float] = time.monotonic) -> HttpApplication:
         """Return the HTTP application; while it lives, the executor works."""

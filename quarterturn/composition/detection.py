@@ -37,8 +37,10 @@ class DetectionServices:
         """Results of finished runs, for the detectors."""
         from rotation.detection.sealed_results import SealedResults
 
-        of = self.benchmark
-        return SealedResults(self.home.vault, of.months, self.runs.store, of.exposures, of.withdrawals)
+        benchmark = self.benchmark
+        return SealedResults(
+            self.home.vault, benchmark.months, self.runs.store, benchmark.exposures, benchmark.withdrawals
+        )
 
     @cached_property
     def scanner(self) -> Scanner:
@@ -46,9 +48,16 @@ class DetectionServices:
         from rotation.detection.scan_results import Scanner
         from rotation.exposure.store import ExposureLimits
 
-        of, settings = self.benchmark, self.home.settings.findings
+        benchmark, settings = self.benchmark, self.home.settings.findings
         limits = ExposureLimits(servings=settings.servings, readers=settings.readers)
-        return Scanner(self.sealed_results, of.months, of.exposures, of.findings, limits=limits, clock=self.home.now)
+        return Scanner(
+            self.sealed_results,
+            benchmark.months,
+            benchmark.exposures,
+            benchmark.findings,
+            limits=limits,
+            clock=self.home.now,
+        )
 
     @cached_property
     def detectors(self) -> Detection:

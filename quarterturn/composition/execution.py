@@ -56,15 +56,15 @@ class ExecutionServices:
     @cached_property
     def job_worker(self) -> JobWorker:
         """What runs claimed submissions."""
-        of = self.submissions
+        submissions = self.submissions
         return JobWorker(
-            of.store,
-            of.queue,
+            submissions.store,
+            submissions.queue,
             self.runs.store,
             settings=self.home.settings,
             private=self.private_runs,
-            public=PublicRuns(self.facilities, of.trace_store, of.run_measures),
-            traces=of.trace_release,
+            public=PublicRuns(self.facilities, submissions.trace_store, submissions.run_measures),
+            traces=submissions.trace_release,
         )
 
     def executor(self, workers: int, only: WorkerClass | None = None) -> Executor:

@@ -106,14 +106,13 @@ class SubmissionServices:
         """The writer of the public view."""
         from quarterturn.public_view import ABOUT, HomeFacts, PublicDocuments, PublicViewWriter
 
-        places, of = self.home.places, self.benchmark
-        about = self.home.settings.benchmark.model_dump(include={"origin", "first_month", *ABOUT})
-        facts = HomeFacts(
-            {k: value for k, value in about.items() if value}, places.releases, places.log, of.calendar.next
-        )
-        parts = (facts, of.months, self.runs.leaderboard, self.runs.caveats, of.findings)
+        places, benchmark = self.home.places, self.benchmark
+        dumped = self.home.settings.benchmark.model_dump(include={"origin", "first_month", *ABOUT})
+        about = {name: value for name, value in dumped.items() if value}
+        facts = HomeFacts(about, places.releases, places.log, benchmark.calendar.next)
+        parts = (facts, benchmark.months, self.runs.leaderboard, self.runs.caveats, benchmark.findings)
         documents = PublicDocuments(*parts, names=self.display_names.shown)
-        return PublicViewWriter(places.view, documents, of.months, self.runs.recount)
+        return PublicViewWriter(places.view, documents, benchmark.months, self.runs.recount)
 
     def refresh_view(self) -> None:
         """Write the whole public view, the dev set included."""
@@ -127,19 +126,24 @@ class SubmissionServices:
         from quarterturn.submissions.service import SubmissionPolicy, SubmissionService
         from sandbox.image_reference import ImagePattern
 
-        settings, of = self.home.settings, self.benchmark
+        settings, benchmark = self.home.settings, self.benchmark
         models = [name for name in settings.models if name != settings.claim_judge.upstream]
         images = [ImagePattern.parse(pattern) for pattern in settings.service.images]
         hosting = bool(settings.service.callbacks_url)
-        policy = SubmissionPolicy(images, models, hosting, of.spec.tracks, of.months.names_judge)
-        official, view = self.runs.official, self.view
-        store, now = self.store, self.home.now
-        return SubmissionService(store, policy, of.months, now, official=official, public_view=view)
+        policy = SubmissionPolicy(images, models, hosting, benchmark.spec.tracks, benchmark.months.names_judge)
+        return SubmissionService(
+            self.store,
+            policy,
+            benchmark.months,
+            self.home.now,
+            official=self.runs.official,
+            public_view=self.view,
+        )
 
     @cached_property
     def frozen_agents(self) -> FrozenAgents:
         """What submits the frozen agents."""
         from quarterturn.submissions.frozen_agents import FrozenAgents
 
-        agents, service = self.home.settings.frozen_agents, self.service
-        return FrozenAgents(agents, self.auth.accounts, service, self.store, self.benchmark.months)
+        agents, accounts = self.home.settings.frozen_agents, self.auth.accounts
+        return FrozenAgents(agents, accounts, self.service, self.store, self.benchmark.months)
