@@ -149,7 +149,7 @@ def test_each_agent_is_tested_at_its_own_cutoff_and_the_others_are_its_peers():
     assert all(set(at_cutoff.table.submitters) == {f"a{number}" for number in range(7)} for at_cutoff in seen)
     assert [line for line in cutoff_scans.tell_untested(gather(given, {}, None)) if "leaks of a" in line] == [
         "leaks of a0: no result on a task after their cutoff",
-        "leaks of a3: no cutoff",
+        "leaks of a3: no cutoff; name a day with --exposed-until",
     ]
 
 
