@@ -70,6 +70,22 @@ def test_of_three_agents_is_told_why_none_was_tested(few, say, tmp_path):
     assert "<b>eve" not in page
 
 
+def test_odd_leaderboards_are_told_in_figures_that_can_be(say, tmp_path):
+    """All pass all but one agent, who passes nothing; then three old tasks, all passed by agents that fail new ones."""
+    head = "agent,task,day,passed"
+    all_pass = (f"a{who},t{n},2024-0{1 + n % 6}-01T10:00:00Z,{int(who > 0)}" for who in range(12) for n in range(12))
+    few_old = (f"a{who},t{n},2024-0{1 + n % 6}-01,{int(n % 6 < 1 or who > 9)}" for who in range(12) for n in range(18))
+    for name, rows in (("ties", all_pass), ("few-old", few_old)):
+        (tmp_path / f"{name}.csv").write_text("\n".join((head, *rows)))
+        said = say(
+            "watch", "scan", tmp_path / f"{name}.csv", "--exposed-until", "2024-01-31", "--html", tmp_path / name
+        )
+        assert (said.code, said.err) == (0, "")
+        assert "-0.0" not in said.out
+        assert all(-100 <= float(value) <= 100 for value in re.findall(r"[+-]\d+\.\d", said.out))
+        assert "review" not in said.out
+
+
 def test_agents_with_two_cutoffs_are_on_one_page_each_at_their_own(say, tmp_path):
     rows = (
         f"{who},t{n},2024-0{n}-01,{(who * n) % 3 // 2},{('2024-03', '2024-05-15')[who % 2]},base-{who % 2}"
