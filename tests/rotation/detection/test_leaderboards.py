@@ -75,6 +75,7 @@ def test_parquet_is_read_as_csv_is(tmp_path):
         (GOOD + "bob,t2,2024-02-30,true\n", ", line 5, column 'day': '2024-02-30' is no day"),
         (GOOD + "bob,t2,,true\n", ", line 5, column 'day': '' is no day"),
         (GOOD + "bob,t2,2024-04-01,60\n", ", line 5, column 'passed': '60' is neither true nor false; write a share"),
+        (GOOD + "bob,t2,2024-04-01,", ", line 5, column 'passed': '' is no result; leave out the lines"),
         (GOOD + ",t2,2024-04-01,true\n", ", line 5, column 'agent': '' is no name"),
         (GOOD + "bob,a,b,2024-04-01,true\n", ", line 5: there are 5 fields for 4 columns; quote a text with a comma"),
         (GOOD + 'bob,"t2"x,2024-04-01,true\n', ", line 5: it is no CSV"),
