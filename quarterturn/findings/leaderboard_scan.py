@@ -6,17 +6,15 @@ Everything is read and tested before the first byte is written. No home, no key 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from importlib.util import find_spec
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from quarterturn.errors import Malformed, Refused, Unavailable
 from quarterturn.findings.detection_report import composed
 from quarterturn.pages import detection_report as page
-from quarterturn.pages.drawing.formatting import points
 from rotation.calendar import Month
 from rotation.detection.scan_results import tested
 from rotation.findings.store import Finding
@@ -71,7 +69,7 @@ def scan(leaderboard: ScannedLeaderboard, name: str, made: datetime) -> Item:
     """
     from rotation.detection.leaderboards.cutoff_scans import ALL_OLD, histories, scan_at_cutoffs, tell_untested  # noqa: PLC0415 - likewise
     from rotation.detection.leaderboards.leaderboard import ROTATION  # noqa: PLC0415 - likewise
-    from rotation.detection.report.report import report, visible  # noqa: PLC0415 - likewise
+    from rotation.detection.report.report import report  # noqa: PLC0415 - likewise
 
     scans, days = scan_at_cutoffs(leaderboard), leaderboard.day.values()
     if not scans:
@@ -80,21 +78,22 @@ def scan(leaderboard: ScannedLeaderboard, name: str, made: datetime) -> Item:
             "name a day between them with --exposed-until"
         )
     largest = max(scans, key=lambda at_cutoff: len(at_cutoff.tests))
-    shown, smallest = dict[str, list[Item]](), dict[str, float | None]()  # of each agent at its own cutoff
+    shown, of_groups = dict[str, list[Item]](), dict[str, list[Item]]()  # each agent at its own cutoff
     for at_cutoff in scans:
-        of_cutoff, subjects = histories(at_cutoff, leaderboard), {test.tested.subject for test in at_cutoff.tests}
+        of_agents, of_tested_groups = histories(at_cutoff, leaderboard)
+        of_groups |= of_tested_groups
+        subjects = {test.tested.subject for test in at_cutoff.tests}
         shown |= {
-            who: of_cutoff[who] for who in of_cutoff if who in subjects or (at_cutoff is largest and who not in shown)
+            who: of_agents[who] for who in of_agents if who in subjects or (at_cutoff is largest and who not in shown)
         }
-    beyond = {who: rows[0] for who, rows in shown.items() if rows[0]["name"] == ALL_OLD}
-    findings = [_finding(at_cutoff, test, leaderboard, beyond) for at_cutoff in scans for test in at_cutoff.tests]
-    figures = report(largest.table, ROTATION, findings)
-    for at_cutoff in scans:
-        shares = figures["smallest"] if at_cutoff is largest else visible(at_cutoff.table, ROTATION)
-        smallest |= {who: shares[who] for who in (test.tested.subject for test in at_cutoff.tests) if who in shares}
-    figures["smallest"], figures["expected"]["points"] = smallest, list(beyond.values())
+    beyond, of_all_old = (
+        {who: rows[0] for who, rows in periods.items() if rows[0]["name"] == ALL_OLD} for periods in (shown, of_groups)
+    )
+    findings = [_finding(at_cutoff, test) for at_cutoff in scans for test in at_cutoff.tests]
+    figures = report(largest.table, ROTATION, findings, with_power=False)
+    figures["expected"] |= {"points": list(beyond.values()), "groups": list(of_all_old.values())}
     document = composed(figures, findings, ("old tasks", "new tasks"), name, made)
-    flagged = {finding["subject"] for finding in document["findings"]}
+    flagged = {(finding["kind"], finding["subject"]) for finding in document["findings"]}
     return document | {
         "schema": SCHEMA,
         "leaderboard": {
@@ -103,20 +102,27 @@ def scan(leaderboard: ScannedLeaderboard, name: str, made: datetime) -> Item:
             ],
             "agents": len(leaderboard.agents),
             "tasks": len(leaderboard.day),
+            "with_calls": leaderboard.with_calls,
             "untested": list(tell_untested(leaderboard)),
-            "histories": {who: rows for who, rows in shown.items() if who in flagged},
+            "histories": {
+                kind: {who: rows for who, rows in periods.items() if (kind, who) in flagged}
+                for kind, periods in (("leak", shown), ("group", of_groups))
+            },
         },
     }
 
 
 def lines(document: Item) -> bytes:
-    """Write one JSON line for each test: its p-values, and for a leak the points beyond peers with their interval."""
-    beyond = {row["submitter"]: row["excess"] for row in document["report"]["expected"]["points"]}
-    rows = []
-    for test in document["report"]["tests"]:
+    """Write one JSON line for each test: its p-values, and the points of an agent or a group beyond peers."""
+    rows, report = [], document["report"]
+    beyond = {
+        kind: {row["submitter"]: row["excess"] for row in report["expected"][figures]}
+        for kind, figures in (("leak", "points"), ("group", "groups"))
+    }
+    for test in report["tests"]:
         row = {name: test[name] for name in ("kind", "subject", "p_value", "p_adj")}
-        if test["kind"] == "leak":
-            row["points"] = {end: round(100 * share, 2) for end, share in beyond[test["subject"]].items()}
+        if excess := beyond.get(test["kind"], {}).get(test["subject"]):
+            row["points"] = {end: round(100 * share, 2) for end, share in excess.items()}
         rows.append(json.dumps(row, ensure_ascii=False) + "\n")
     return "".join(rows).encode()
 
@@ -138,15 +144,7 @@ def write(document: Item, out: Path | None, html: Path | None, inputs: Sequence[
         write_atomically(path, data, path.with_name(f".{path.name}.part"))
 
 
-def _finding(
-    at_cutoff: CutoffScan, test: CorrectedResult, leaderboard: ScannedLeaderboard, beyond: Mapping[str, Item]
-) -> Finding:
-    """Return a test as a finding; that of a group says how far its members are beyond their peers."""
+def _finding(at_cutoff: CutoffScan, test: CorrectedResult) -> Finding:
     new = tested(test, Month(at_cutoff.until.year, at_cutoff.until.month), None)
-    detail = new.detail
-    if new.kind == "group":
-        members = {who for who, group in leaderboard.group.items() if group == new.subject} & {*beyond}
-        own = [beyond[who]["excess"]["value"] for who in members]
-        detail += f"; {points(fmean(own))} points beyond peers in the mean of all, {points(max(own))} at most"
     figures = (new.p_value, new.p_adj, new.q, new.effect, new.low, new.high)
-    return Finding(0, new.kind, new.subject, new.month, new.status, *figures, detail, NEVER, ())
+    return Finding(0, new.kind, new.subject, new.month, new.status, *figures, new.detail, NEVER, ())

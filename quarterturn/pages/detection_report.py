@@ -27,8 +27,10 @@ def page(figures: Item) -> str:
     hashed = b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{hashed}'; base-uri 'none'; form-action 'none'"
     now = [row for row in report["scores"] if row["rotation"] == report["rotation"]]
-    beside = {row["submitter"]: row for row in report["expected"]["points"]}
-    histories = figures.get("leaderboard", {}).get("histories", {})
+    leaderboard = figures.get("leaderboard")
+    terms = words.MONTH
+    if leaderboard:
+        terms = words.LEADERBOARD_WITH_CALLS if leaderboard["with_calls"] else words.LEADERBOARD
     return render(
         "detection_report.html.jinja",
         policy=policy,
@@ -39,18 +41,19 @@ def page(figures: Item) -> str:
         made=figures["made"],
         fewest=figures["fewest"],
         untested=figures["untested"],
-        leaderboard=figures.get("leaderboard"),
+        leaderboard=leaderboard,
+        terms=terms,
         reference=months[min(row["rotation"] for row in report["scores"]) - 1],
         report=report,
         power=words.power(report),
-        counts=_counts(figures),
-        findings=[_finding(finding, beside, histories) for finding in figures["findings"]],
+        counts=_counts(figures, terms),
+        findings=[_finding(finding, leaderboard, terms) for finding in figures["findings"]],
         tested=tables.tested(report["tests"]),
         jumps=charts.jumps(report["jumps"]),
         jump_table=tables.jumps(report["jumps"], months),
-        peers=plots.peers(report["expected"]) if report["expected"]["points"] else None,
+        peers=plots.peers(report["expected"], terms) if report["expected"]["points"] else None,
         peer_table=tables.peers(report["expected"]["points"]),
-        heat=charts.heat(report["residuals"]),
+        heat=charts.heat(report["residuals"], terms),
         heat_table=tables.heat(report["residuals"]),
         drift=charts.drift(report["drift"], months),
         drift_table=tables.drift(report["drift"], report["rotation"], months),
@@ -82,14 +85,14 @@ def canonical(figures: Item) -> bytes:
     return text.encode() + b"\n"
 
 
-def _counts(figures: Item) -> list[tuple[str, str]]:
+def _counts(figures: Item, terms: words.Terms) -> list[tuple[str, str]]:
     report = figures["report"]
     open_ = sum(finding["state"] == "open" for finding in figures["findings"])
     counts = {
-        "Submitters": report["submitters"],
+        f"{terms.subject.capitalize()}s": report["submitters"],
         "Runs": report["runs"],
-        "Tasks, exposed": report["exposed"],
-        "Tasks, fresh": report["tasks"] - report["exposed"],
+        f"Tasks, {terms.exposed}": report["exposed"],
+        f"Tasks, {terms.fresh}": report["tasks"] - report["exposed"],
         "Tests": len(report["tests"]),
         "Findings": len(figures["findings"]),
         "Reviews open": open_,
@@ -107,16 +110,17 @@ def _named(runs: Sequence[Item]) -> list[Item]:
     ]
 
 
-def _finding(finding: Item, beside: Mapping[str, Item], histories: Mapping[str, Sequence[Item]]) -> dict[str, Any]:
-    history = histories.get(finding["subject"]) if finding["kind"] == "leak" else None
-    effect = words.beyond_peers(beside[finding["subject"]]) if history else words.effect(finding)
-    lines = [effect, words.surprise(finding), finding["detail"], *_smallest(finding), *_reviews(finding)]
+def _finding(finding: Item, leaderboard: Item | None, terms: words.Terms) -> dict[str, Any]:
+    history = leaderboard and leaderboard["histories"].get(finding["kind"], {}).get(finding["subject"])
+    effect = words.beyond_peers(history[0]) if history else words.effect(finding)
+    smallest = [] if leaderboard else _smallest(finding)
+    lines = [effect, words.surprise(finding), finding["detail"], *smallest, *_reviews(finding)]
     return {
         "status": finding["status"],
         "standing": words.standing(finding),
         "headline": words.headline(finding),
         "number": f"finding {finding['number']}",
-        "sentence": words.sentence(finding),
+        "sentence": words.sentence(finding, terms),
         "lines": [legible(line) for line in lines if line],
         "history": charts.history(history) if history else None,
     }

@@ -66,7 +66,10 @@ def _lines(document: dict[str, Any]) -> list[str]:
     """Write the tests of a leaderboard for people: who stands out, by how much, and what could not be tested."""
     about, tests = document["leaderboard"], document["report"]["tests"]
     scans = "; ".join(f"{at_cutoff['old']} of them up to {at_cutoff['until']}" for at_cutoff in about["scans"])
-    beyond = {row["submitter"]: row["excess"] for row in document["report"]["expected"]["points"]}
+    beyond, of_groups = (
+        {row["submitter"]: _in_points(row["excess"]) for row in document["report"]["expected"][name]}
+        for name in ("points", "groups")
+    )
     leaks = sorted((test for test in tests if test["kind"] == "leak"), key=lambda test: test["p_value"])
     shown = max(SHOWN, sum(test["status"] != "clean" for test in leaks))
     width = max((len(test["subject"]) for test in leaks[:shown]), default=0)
@@ -74,10 +77,9 @@ def _lines(document: dict[str, Any]) -> list[str]:
     if leaks:
         lines.append(f"  {'':8}  {'agent':<{width}}  points    95 % interval  p adjusted")
     for test in leaks[:shown]:
-        value, low, high = (100 * beyond[test["subject"]][end] for end in ("value", "low", "high"))
-        between = f"{low:+.1f} to {high:+.1f}"
+        value, between = beyond[test["subject"]]
         lines.append(
-            f"  {test['status']:<8}  {test['subject']:<{width}}  {value:+6.1f}  {between:>15}  {test['p_adj']:.2g}"
+            f"  {test['status']:<8}  {test['subject']:<{width}}  {value:>6}  {between:>15}  {test['p_adj']:.2g}"
         )
     if leaks[shown:]:
         lines.append(f"  clean     {len(leaks) - shown} others, p adjusted {leaks[shown]['p_adj']:.2g} or more")
@@ -85,7 +87,16 @@ def _lines(document: dict[str, Any]) -> list[str]:
         if finding["kind"] != "leak":
             words = f"{finding['kind']} {finding['subject']}, p adjusted {finding['p_adj']:.2g}"
             lines.append(f"  {finding['status']:<8}  {words}{finding['detail'] and ': '}{finding['detail']}")
+            if finding["kind"] == "group" and finding["subject"] in of_groups:
+                value, between = of_groups[finding["subject"]]
+                lines.append(f"  {'':8}  {value} points beyond peers in the mean of its members ({between})")
     return [*lines, "Not tested:", *(f"  {line}" for line in about["untested"])]
+
+
+def _in_points(excess: dict[str, float]) -> tuple[str, str]:
+    """Write a difference of shares in points, and its interval."""
+    value, low, high = (f"{round(100 * excess[end], 1) + 0.0:+.1f}" for end in ("value", "low", "high"))
+    return value, f"{low} to {high}"
 
 
 def _scan_cases(paths: list[Path], out: Path | None, output: Output) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from quarterturn.pages.drawing import svg
 from quarterturn.pages.drawing.formatting import decimal, percent, points
+from quarterturn.pages.drawing.words import MONTH, Terms
 
 Item = Mapping[str, Any]
 PARTS = ("ability", "difficulty", "excess")
@@ -113,14 +114,14 @@ def history(rows: Sequence[Item]) -> Chart:
     return Chart(_axis(_ticks(0, 1), at, percent), chart_rows)
 
 
-def heat(figure: Item) -> Chart:
+def heat(figure: Item, terms: Terms = MONTH) -> Chart:
     """Draw a strip a submitter with a cell a task: up for better than expected, down for worse, taller the further."""
     tasks = figure["tasks"]
     rows = [Row(row["submitter"], _strip(row["residuals"], _edges(tasks))) for row in figure["rows"]]
     exposed = sum(task["exposed"] for task in tasks)
     parts = [
-        (0, exposed, "exposed: hard to easy"),
-        (exposed, len(tasks), "fresh" if exposed else "fresh: hard to easy"),
+        (0, exposed, f"{terms.exposed}: hard to easy"),
+        (exposed, len(tasks), terms.fresh if exposed else f"{terms.fresh}: hard to easy"),
     ]
     return Chart(_above([(start, words) for start, end, words in parts if start < end], len(tasks)), rows)
 

@@ -13,6 +13,7 @@ from typing import Any
 from quarterturn.pages.drawing import svg
 from quarterturn.pages.drawing.charts import scale
 from quarterturn.pages.drawing.formatting import decimal, percent, short
+from quarterturn.pages.drawing.words import MONTH, Terms
 
 Item = Mapping[str, Any]
 LABELLED = 8  # points with a letter
@@ -31,7 +32,7 @@ class Plot:
     labels: Sequence[tuple[str, str]]
 
 
-def peers(figure: Item) -> Plot:
+def peers(figure: Item, terms: Terms = MONTH) -> Plot:
     """Draw what was passed of the exposed tasks over what the fresh ones let expect, with the band of 95 % of peers."""
     dots, band = figure["points"], figure["band"]
     shares = [share for dot in dots for share in (dot["expected"], dot["observed"])]
@@ -56,7 +57,8 @@ def peers(figure: Item) -> Plot:
         parts.append(svg.words(svg.pct(x), svg.pct(y), letter, anchor, (across, 14 if 100 - y > NEAR else -5)))
         labels.append((letter, f"{short(dot['submitter'])}, z {decimal(dot['z'], 1, signed=True)}"))
     description = (
-        f"{len(dots)} submitters: share of exposed tasks passed, over the share that fresh tasks predict; "
+        f"{len(dots)} {terms.subject}s: share of {terms.exposed} tasks passed, over the share that {terms.fresh} tasks "
+        "predict; "
         f"outside of ±1.96: {', '.join(words for _, words in labels) or 'nobody'}"
     )
     return Plot(svg.picture(parts, 320, description, "plot"), labels)

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from quarterturn.pages.drawing.formatting import chance, legible, percent, points
 
 Item = Mapping[str, Any]
+
+
+class Terms(NamedTuple):
+    """What a page calls those who are tested, and the tasks."""
+
+    subject: str
+    exposed: str
+    fresh: str
+    calls: str = ""
+
+
+MONTH, LEADERBOARD = Terms("submitter", "exposed", "fresh"), Terms("agent", "old", "new")
+LEADERBOARD_WITH_CALLS = LEADERBOARD._replace(calls=", or with fewer calls,")
 
 SIGNS = {"review": "▲", "watching": "●", "clean": "○"}
 KINDS = {
@@ -44,6 +57,12 @@ SENTENCES = {
     "verdict": "The final state of run and task {0} was judged again, with another verdict than the one that counts. A "
     "worker was broken or dishonest, or a predicate is not deterministic.",
 }
+LEADERBOARD_SENTENCES = {
+    "leak": "{0} passed more of the tasks that it could have known{calls} than its new tasks and its peers predict. "
+    "Knowing some of these tasks has this effect; so may tuning an agent on published ones.",
+    "group": "Agents that stand on {0} passed more of the tasks that they could have known than new tasks and other "
+    "agents predict. A base that was trained on some of these tasks has this effect.",
+}
 UNITS = {
     "leak": "share of the exposed tasks known",
     "copy": "equal calls above what was expected",
@@ -53,7 +72,7 @@ UNITS = {
 }
 
 
-def sentence(finding: Item) -> str:
+def sentence(finding: Item, terms: Terms = MONTH) -> str:
     """Say what a finding is about."""
     kind = finding["kind"]
     if kind == "task" and (finding["effect"] or 0) < 0:
@@ -61,7 +80,8 @@ def sentence(finding: Item) -> str:
     if kind == "echo" and finding["subject"].startswith("upstream:"):
         kind = "echo of a model"
     first, _, second = legible(finding["subject"]).partition("|")
-    return SENTENCES.get(kind, SENTENCES["unclear"]).format(first, second)
+    sentences = SENTENCES if terms == MONTH else SENTENCES | LEADERBOARD_SENTENCES
+    return sentences.get(kind, SENTENCES["unclear"]).format(first, second, calls=terms.calls)
 
 
 def headline(finding: Item) -> str:
@@ -98,10 +118,11 @@ def effect(finding: Item) -> str:
 
 
 def beyond_peers(row: Item) -> str:
-    """Say what was passed of the exposed tasks, and how many points that is beyond peers."""
+    """Say what an agent passed of its old tasks, or a group in the mean, and how many points that is beyond peers."""
     low, high = (points(row["excess"][end]) for end in ("low", "high"))
-    passed = f"passed {percent(row['observed'])} of {row['exposed']} exposed tasks"
-    return f"{passed}: {points(row['excess']['value'])} points beyond peers ({low} to {high})"
+    passed = f"passed {percent(row['observed'])} of {row['exposed']} old tasks"
+    mean = f", in the mean of {row['members']} members" if "members" in row else ""
+    return f"{passed}{mean}: {points(row['excess']['value'])} points beyond peers ({low} to {high})"
 
 
 def surprise(finding: Item) -> str:

@@ -11,8 +11,9 @@ rotations, with weights 1 to 6: its looks spend one level in all (K. Lan and D. 
 
 The chance variance is computed from the residuals themselves, by task (H. White, *Econometrica* 48, 1980, 817-838).
 Those of a group's runs are summed by task first (K.-Y. Liang and S. Zeger, *Biometrika* 73, 1986, 13-22). The null is
-that of `field_null`. A test weighs as much as others make a leak there likely: weights that do not depend on a
-submitter's own results keep the level (C. Genovese, K. Roeder and L. Wasserman, *Biometrika* 93, 2006, 509-524).
+that of `field_null`. A test weighs as much as the share of the field that is guilty there, as others show it: weights
+that do not depend on a submitter's own results keep the level, and these are that submitter's prior chance of a leak
+(C. Genovese, K. Roeder and L. Wasserman, *Biometrika* 93, 2006, 509-524).
 """
 
 from __future__ import annotations
@@ -135,9 +136,9 @@ def nulls_of(fields: Sequence[Sequence[Gap]], usual: float) -> list[FieldNull | 
         apart = [place for place, part in enumerate(enough) if part > 0]
         estimated = [(estimates[part][is_known[part]], variances[part][is_known[part]]) for part in enough]
         for part, null in zip(enough, learn(estimated, usual, apart if len(apart) > 1 else (0,)), strict=True):
-            leaked = np.full(len(is_known[part]) + 1, null.leaked[-1])
-            leaked[np.flatnonzero(is_known[part])] = null.leaked[:-1]
-            nulls[part] = replace(null, leaked=leaked)
+            guilty = np.full(len(is_known[part]) + 1, null.guilty[-1])
+            guilty[np.flatnonzero(is_known[part])] = null.guilty[:-1]
+            nulls[part] = replace(null, guilty=guilty)
     return nulls
 
 

@@ -62,14 +62,14 @@ class FieldNull:
         shift: (K,) mu.
         spread: (K,) tau.
         weight: (K,) their probabilities.
-        leaked: (S,) the chance that others of the field are guilty, as the results without each submitter's say; last,
-            (S + 1,), as all results say.
+        guilty: (S,) the share of the field that is expected to be guilty, as the results without each submitter's say;
+            last, (S + 1,), as all results say.
     """
 
     shift: Floats
     spread: Floats
     weight: Floats
-    leaked: Floats
+    guilty: Floats
 
     def tail(self, estimate: float, variance: float) -> float:
         """Return the p-value of an estimate with this computed variance."""
@@ -93,17 +93,26 @@ def learn(fields: Sequence[Field], usual: float, apart: Sequence[int] = (0,)) ->
     for part in apart:
         log_posterior = log_posterior + logsumexp(parts[part][1].sum(axis=-1), axis=(0, 2))
     nulls = []
-    for shifts, logs in parts:
+    for (estimates, variances), (shifts, logs) in zip(fields, parts, strict=True):
         total = logs.sum(axis=-1)
         log = logsumexp(total, axis=0)
         logs_of_both = log_posterior[:, None] + log - logsumexp(log, axis=1, keepdims=True)
         weight = np.exp(logs_of_both - logsumexp(logs_of_both)).ravel()
         kept = weight > NEGLIGIBLE
         of_spread, of_shift = (grid.ravel()[kept] for grid in np.meshgrid(spreads, shifts, indexing="ij"))
-        without = np.concatenate([total[..., None] - logs, total[..., None]], axis=-1) + prior[:, None, None]
-        leaked = np.exp(logsumexp(without[1:], axis=(0, 1, 2)) - logsumexp(without, axis=(0, 1, 2)))
-        nulls.append(FieldNull(of_shift, of_spread, weight[kept] / weight[kept].sum(), leaked))
+        guilty = _guilty(np.concatenate([total[..., None] - logs, total[..., None]], axis=-1), prior)
+        top = int(estimates.argmax())  # tells how far a leak reaches, so without it all points of the others differ
+        _, of_others = _log_likelihood(np.delete(estimates, top), np.delete(variances, top), spreads)
+        guilty[top] = _guilty(of_others.sum(axis=-1, keepdims=True), prior)[0]
+        nulls.append(FieldNull(of_shift, of_spread, weight[kept] / weight[kept].sum(), guilty))
     return nulls
+
+
+def _guilty(logs: Floats, prior: Floats) -> Floats:
+    """Return the expected share of guilty ones, by the last axis of log likelihoods (GUILTY, SPREADS, SHIFTS, N)."""
+    of_share = logsumexp(logs + prior[:, None, None], axis=(1, 2))
+    guilty: Floats = GUILTY @ np.exp(of_share - logsumexp(of_share, axis=0))
+    return guilty
 
 
 def _log_likelihood(estimates: Floats, variances: Floats, spreads: Floats) -> tuple[Floats, Floats]:

@@ -128,11 +128,11 @@ class GapTests:
     def p_value(self, runs: Sequence[int], submitter: str = "") -> float | None:
         """Return the combined p-value of the gaps that runs of one month have in common; None without a field.
 
-        Each test weighs as much as the rest of the field makes a leak there likely.
+        Each test weighs as much as the share of the rest of the field that seems guilty there.
         """
         places, who = [self._place[run] for run in runs], self._of.get(submitter, -1)
         p_values = [p_value(null, gaps.of(places)) for null, gaps, _ in self._tests]
-        weights = [weight * float(null.leaked[who]) for null, _, weight in self._tests]
+        weights = [weight * float(null.guilty[who]) for null, _, weight in self._tests]
         return combined(p_values, weights) if p_values else None
 
 

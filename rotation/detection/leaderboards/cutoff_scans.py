@@ -28,6 +28,8 @@ from rotation.detection.statistics.table import ResultTable
 MAX_PERIODS = 12  # of a history; else months are put together to quarters, and quarters to years
 ALL_OLD, ALL_NEW = "All old", "All new"
 MAX_NAMED_AGENTS = 5  # agents of whom a reason is told, by name
+Histories = dict[str, list[dict[str, Any]]]
+"""Agent or group -> its figures, by period."""
 
 
 @dataclass(frozen=True)
@@ -64,22 +66,26 @@ def scan_at_cutoffs(leaderboard: ScannedLeaderboard) -> list[CutoffScan]:
     return [replace(at_cutoff, tests=[next(corrected) for _ in at_cutoff.tests]) for at_cutoff in scans]
 
 
-def histories(at_cutoff: CutoffScan, leaderboard: ScannedLeaderboard) -> dict[str, list[dict[str, Any]]]:
-    """Return, by agent, what it passed beside its peers: of all old tasks, of those of each period, of all new ones."""
+def histories(at_cutoff: CutoffScan, leaderboard: ScannedLeaderboard) -> tuple[Histories, Histories]:
+    """Return what agents and groups passed beside peers: of all old tasks, of those of each period, of all new ones."""
     days = [leaderboard.day[task] for task in at_cutoff.table.tasks]
     for form in ("{0:%Y-%m}", "{0:%Y} Q{1}", "{0:%Y}"):
         names = [form.format(day, (day.month + 2) // 3) for day in days]
         if len(set(names)) <= MAX_PERIODS:
             break
     line = link(at_cutoff.table)
-    shown: dict[str, list[dict[str, Any]]] = {}
+    groups = [test.tested.subject for test in at_cutoff.tests if test.tested.kind == "group"]
+    members = {group: _members(group, leaderboard) for group in groups}
+    of_agents, of_groups = Histories(), Histories()
     old = np.array([day <= at_cutoff.until for day in days])
     for name, side in ((ALL_OLD, old), (ALL_NEW, ~old)):
         periods = {name: side} | {part: side & (np.array(names) == part) for part in sorted(set(names))}
         for part, tasks in periods.items():
-            for row in expected(line, ROTATION, tasks)["points"]:
-                shown.setdefault(row["submitter"], []).append({"name": part, **row})
-    return shown
+            seen = expected(line, ROTATION, tasks, members)
+            for shown, rows in ((of_agents, seen["points"]), (of_groups, seen.get("groups", []))):
+                for row in rows:
+                    shown.setdefault(row["submitter"], []).append({"name": part, **row})
+    return of_agents, of_groups
 
 
 def tell_untested(leaderboard: ScannedLeaderboard) -> Iterator[str]:
@@ -90,14 +96,15 @@ def tell_untested(leaderboard: ScannedLeaderboard) -> Iterator[str]:
     for agent in agents:
         if agent not in testable:
             until = leaderboard.cutoff.get(agent)
-            all_old = until is not None and known[agent] <= leaderboard.old(until)
-            which = (
-                "no cutoff" if until is None else f"no result on a task {'after' if all_old else 'up to'} their cutoff"
-            )
-            reasons.setdefault(which, []).append(agent)
-    for which, those in reasons.items():
+            if until is None:
+                reason = "no cutoff; name a day with --exposed-until"
+            else:
+                side = "after" if known[agent] <= leaderboard.old(until) else "up to"
+                reason = f"no result on a task {side} their cutoff"
+            reasons.setdefault(reason, []).append(agent)
+    for reason, those in reasons.items():
         more = f" and {len(those) - MAX_NAMED_AGENTS} more" if len(those) > MAX_NAMED_AGENTS else ""
-        yield f"leaks of {', '.join(those[:MAX_NAMED_AGENTS])}{more}: {which}"
+        yield f"leaks of {', '.join(those[:MAX_NAMED_AGENTS])}{more}: {reason}"
     if len(agents) < MIN_SUBMITTERS:
         yield f"leaks: {len(agents)} agents; a test needs {MIN_SUBMITTERS}"
     elif len(agents) < MIN_SUBMITTERS_FOR_WINDOWS:
@@ -135,9 +142,14 @@ def _tasks(leaderboard: ScannedLeaderboard) -> dict[str, set[str]]:
     return tasks
 
 
+def _members(group: str, leaderboard: ScannedLeaderboard) -> frozenset[str]:
+    """Return the agents that stand on one model or base."""
+    return frozenset(agent for agent, name in leaderboard.group.items() if name == group)
+
+
 def _cutoff_of(group: str, leaderboard: ScannedLeaderboard, testable: Mapping[date, frozenset[str]]) -> date | None:
     """Return the cutoff at which a group is tested: that of most of its members."""
-    members = {agent for agent, name in leaderboard.group.items() if name == group}
+    members = _members(group, leaderboard)
     counts = {until: len(members & agents) for until, agents in testable.items() if members & agents}
     return max(counts, key=counts.__getitem__, default=None)
 

@@ -45,7 +45,10 @@ class _Line:
 
     def share(self) -> float:
         """Read the share of samples that passed, or the one result."""
-        if "rate" not in self.cells:
+        column = "rate" if "rate" in self.cells else "passed"
+        if not self.cells[column]:
+            raise self.wrong(column, "is no result; leave out the lines of what an agent did not try")
+        if column == "passed":
             if (passed := PASSED.get(self.cells["passed"].lower())) is None:
                 raise self.wrong("passed", "is neither true nor false; write a share of several samples as 'rate'")
             return passed

@@ -7,6 +7,8 @@ expected results on the other tasks come from it alone, so knowing tasks does no
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ DIGITS = 6
 MAX_RESIDUAL = 9.99  # that is shown
 BAND = tuple(step / 20 for step in range(21))
 TINY = 1e-9  # the error of a share that several samples met exactly
+NO_GROUPS: Mapping[str, Collection[str]] = MappingProxyType({})
 MAD = 1.4826  # a normal's standard deviation / its median absolute deviation
 
 
@@ -69,12 +72,24 @@ def jumps(line: LinkedRuns, rotation: int) -> list[dict[str, Any]]:
     ]
 
 
-def expected(line: LinkedRuns, rotation: int, tasks: Bools | None = None) -> dict[str, Any]:
+def expected(
+    line: LinkedRuns,
+    rotation: int,
+    tasks: Bools | None = None,
+    groups: Mapping[str, Collection[str]] = NO_GROUPS,
+) -> dict[str, Any]:
     """Compare each submitter's passes on some tasks, by default the exposed ones, with those the fresh ones predict.
 
     The band holds 95 % of the peers: z is in units of the model's noise; its centre and spread are the median and the
     median absolute deviation of the peers' z (at least 1). The excess is what was passed beyond the band's centre; its
-    95 % interval is that of chance.
+    95 % interval is that of chance. A group's figures are the means of its members' figures; what members have in
+    common by task is summed before it is squared, as in the group's test.
+
+    Args:
+        line: the results.
+        rotation: the rotation to report on.
+        tasks: the tasks (T,).
+        groups: name -> its members.
     """
     table, chosen = line.table, firsts(line.table, rotation)
     cells, known = _cells(table, chosen)
@@ -83,16 +98,18 @@ def expected(line: LinkedRuns, rotation: int, tasks: Bools | None = None) -> dic
     passed, information = table.share[chosen], chance * (1 - chance)
     spread = information if table.rates is None else (passed - chance) ** 2  # of several samples, as far as they vary
     fresh = cells & ~known
-    rows, noise, errors = list[dict[str, Any]](), [], []
+    rows, noise, errors, by_task = list[dict[str, Any]](), [], [], {}
     for at, run in enumerate(chosen):
         if not shown[at].any() or not fresh[at].any():
             continue
         here, there = shown[at], fresh[at]
         seen, hoped = passed[at][here].mean(), chance[at][here].mean()
         lever = information[at][here].mean() / information[at][there].sum()
-        error = np.sqrt(spread[at][here].sum() / here.sum() ** 2 + lever**2 * spread[at][there].sum()) + TINY
+        contrast = here / here.sum() - lever * there
+        error = np.sqrt(np.where(here | there, contrast**2 * spread[at], 0).sum()) + TINY
         noise.append(error / np.sqrt(hoped * (1 - hoped)))
         errors.append(error)
+        by_task[whose(table, run)] = contrast * (passed[at] - chance[at])
         rows.append(
             {
                 "submitter": whose(table, run),
@@ -109,8 +126,31 @@ def expected(line: LinkedRuns, rotation: int, tasks: Bools | None = None) -> dic
         middle, width = _centre(z)
         peers = row["expected"] + middle * error
         row["peers"] = _around(peers, Z * width * error)
-        row["excess"] = _around(row["observed"] - peers, Z * error)
-    return {"points": rows, "band": _band(z, np.array(noise))}
+        row["excess"] = _excess(row["observed"] - peers, Z * error)
+    members = {name: [row for row in rows if row["submitter"] in groups[name]] for name in groups}
+    of_groups = [_of_group(name, own, by_task) for name, own in members.items() if own]
+    return {"points": rows, "band": _band(z, np.array(noise))} | ({"groups": of_groups} if groups else {})
+
+
+def _of_group(name: str, rows: Sequence[dict[str, Any]], by_task: Mapping[str, Floats]) -> dict[str, Any]:
+    """Return the means of the figures of a group's members."""
+    error = np.sqrt((np.mean([by_task[row["submitter"]] for row in rows], axis=0) ** 2).sum())
+    observed = float(np.mean([row["observed"] for row in rows]))
+    peers = {end: float(np.mean([row["peers"][end] for row in rows])) for end in ("value", "low", "high")}
+    return {
+        "submitter": name,
+        "members": len(rows),
+        "exposed": max(row["exposed"] for row in rows),
+        "observed": number(observed),
+        "peers": {end: number(share) for end, share in peers.items()},
+        "excess": _excess(observed - peers["value"], Z * error),
+    }
+
+
+def _excess(value: float, half: float) -> dict[str, float | None]:
+    """Return a difference of two shares with its interval, within what such a difference can be."""
+    ends = _around(value, half)
+    return {end: share if share is None else min(max(share, -1.0), 1.0) for end, share in ends.items()}
 
 
 def residuals(line: LinkedRuns, rotation: int) -> dict[str, Any]:

@@ -31,13 +31,14 @@ SHOWN = ("kind", "subject", "status", "p_value", "p_adj", "q", "effect", "low", 
 Item = dict[str, Any]
 
 
-def report(table: ResultTable, rotation: int, tests: Collection[Finding]) -> Item:
+def report(table: ResultTable, rotation: int, tests: Collection[Finding], *, with_power: bool = True) -> Item:
     """Make the document of a rotation that has at least one run.
 
     Args:
         table: the results of all rotations.
         rotation: the rotation to report on.
         tests: the findings of the detectors' tests of it; their figures are shown as they were stored.
+        with_power: whether to add the smallest share of known tasks that each submitter's own test detects.
     """
     now = table.until(rotation)
     line, first = link(now), figures.firsts(now, rotation)
@@ -51,7 +52,7 @@ def report(table: ResultTable, rotation: int, tests: Collection[Finding]) -> Ite
         "exposed": int(exposed.any(0).sum()),
         "first": rotation < FIRST,
         "too_few_peers": len(first) < MIN_SUBMITTERS,
-        "smallest": visible(now, rotation),
+        "smallest": visible(now, rotation) if with_power else {},
         "tests": [{name: getattr(test, name) for name in SHOWN} for test in made],
         "quantiles": {kind: _quantiles(list(of_kind)) for kind, of_kind in groupby(made, lambda test: test.kind)},
         "jumps": figures.jumps(line, rotation),

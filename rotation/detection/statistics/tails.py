@@ -18,6 +18,7 @@ ROUNDS = 40
 NEAR = 0.02  # tilt below which r* would divide zero by zero
 MIN_P_VALUE, MAX_P_VALUE = 1e-15, 0.9  # a p-value near 1 would drown all others
 CLOSE = 1e-7
+MIN_VARIANCE = 1e-16  # of a sum that tells anything; below it is the rounding of equal terms, as of who passes all
 
 
 def upper(values: Floats, chances: Floats, seen: float, extra: float = 0.0) -> float:
@@ -32,7 +33,7 @@ def upper(values: Floats, chances: Floats, seen: float, extra: float = 0.0) -> f
     mean = (chances * values).sum(axis=1, keepdims=True)
     centred, seen = values - mean, seen - float(mean.sum())
     variance = float((chances * centred**2).sum()) + extra
-    if variance <= 0:
+    if variance <= MIN_VARIANCE:
         return 0.0
     scale = math.sqrt(variance)
     centred, seen, extra = centred / scale, seen / scale, extra / variance

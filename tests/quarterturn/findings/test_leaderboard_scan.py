@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
@@ -28,8 +29,15 @@ def test_the_guide_finds_those_who_know_tasks_and_shows_what_the_command_prints(
     assert {who for who, row in leaks.items() if row["p_adj"] <= 0.01} == KNOWING
     assert all(leaks[who]["points"]["low"] > 15 for who in KNOWING)
     assert {row["subject"] for row in rows if row["kind"] == "group" and row["p_adj"] <= 0.01} == {"base-a"}
+    [of_base] = [row["points"] for row in rows if row["subject"] == "base-a"]
+    assert (
+        15 < of_base["low"] < of_base["value"] == pytest.approx(fmean(leaks[who]["points"]["value"] for who in KNOWING))
+    )
     page = Path("report.html").read_text()
-    assert page.count(">All old<") == page.count(">All new<") == len(KNOWING)
+    assert page.count(">All old<") == page.count(">All new<") == len([*KNOWING, "base-a"])
+    assert not re.search(
+        "submitter|exposed|fresh", re.sub("<style>.*?</style>", "", page, flags=re.DOTALL), re.IGNORECASE
+    )
     assert "near-duplicate runs: not every result says how many tool calls were made" in page
     assert "<script" not in page
     again = say(*command.split()[1:])
@@ -62,6 +70,22 @@ def test_of_three_agents_is_told_why_none_was_tested(few, say, tmp_path):
     assert "<b>eve" not in page
 
 
+def test_odd_leaderboards_are_told_in_figures_that_can_be(say, tmp_path):
+    """All pass all but one agent, who passes nothing; then three old tasks, all passed by agents that fail new ones."""
+    head = "agent,task,day,passed"
+    all_pass = (f"a{who},t{n},2024-0{1 + n % 6}-01T10:00:00Z,{int(who > 0)}" for who in range(12) for n in range(12))
+    few_old = (f"a{who},t{n},2024-0{1 + n % 6}-01,{int(n % 6 < 1 or who > 9)}" for who in range(12) for n in range(18))
+    for name, rows in (("ties", all_pass), ("few-old", few_old)):
+        (tmp_path / f"{name}.csv").write_text("\n".join((head, *rows)))
+        said = say(
+            "watch", "scan", tmp_path / f"{name}.csv", "--exposed-until", "2024-01-31", "--html", tmp_path / name
+        )
+        assert (said.code, said.err) == (0, "")
+        assert "-0.0" not in said.out
+        assert all(-100 <= float(value) <= 100 for value in re.findall(r"[+-]\d+\.\d", said.out))
+        assert "review" not in said.out
+
+
 def test_agents_with_two_cutoffs_are_on_one_page_each_at_their_own(say, tmp_path):
     rows = (
         f"{who},t{n},2024-0{n}-01,{(who * n) % 3 // 2},{('2024-03', '2024-05-15')[who % 2]},base-{who % 2}"
@@ -74,7 +98,6 @@ def test_agents_with_two_cutoffs_are_on_one_page_each_at_their_own(say, tmp_path
     assert said.data["leaderboard"]["scans"] == [{"until": "2024-03-31", "old": 3}, {"until": "2024-05-15", "old": 5}]
     points = {row["submitter"]: row["exposed"] for row in said.data["report"]["expected"]["points"]}
     assert points == {str(who): (3, 5)[who % 2] for who in range(12)}
-    assert sorted(said.data["report"]["smallest"]) == sorted(points)
     assert "3 published up to 2024-03-31; 5 published up to 2024-05-15" in (tmp_path / "two.html").read_text()
 
 

@@ -88,11 +88,18 @@ def test_a_source_that_did_not_leak_tells_how_much_the_honest_differ():
     assert beside_calm < alone < beside_wide
 
 
-def test_a_submitters_own_results_never_make_a_leak_of_others_likelier():
-    estimates = np.random.default_rng(6).normal(size=20)
-    [calm], [clear] = (learn([(np.append(estimates, own), np.ones(21))], 0.1) for own in (0.0, 6.0))
-    assert clear.leaked[-1] > 0.9 > calm.leaked[-1]
-    assert clear.leaked[-2] <= calm.leaked[-2]
+def test_a_submitters_own_results_change_nothing_of_the_share_of_others_that_seems_guilty():
+    others = np.random.default_rng(6).normal(size=20)
+    calm, clear = (learn([(np.append(others, own), np.ones(21))], 0.1)[0].guilty for own in (0.0, 6.0))
+    assert clear[-1] > 1.3 * calm[-1]
+    assert clear[-2] == pytest.approx(calm[-2], rel=0.1)
+
+
+def test_a_test_weighs_as_much_as_the_share_of_the_field_that_is_guilty_there():
+    chances, leak = np.random.default_rng(6).normal(size=40), 8.0 * (np.arange(40) < 12)
+    none, third = (learn([(estimates, np.ones(40))], 0.1)[0].guilty for estimates in (chances, chances + leak))
+    assert max(none) < 0.1
+    assert third == pytest.approx(0.3, abs=0.06)
 
 
 def followed(seed, known=0.0, level=0.0, changed=0):
@@ -135,7 +142,7 @@ def test_below_ten_submitters_that_tell_anything_there_is_no_null():
     assert nulls_of([[Gap(0.0, 1.0)] * 9 + [nothing] * 9], 0.1) == [None]
     few, [null] = nulls_of([[nothing] * 10], 0.1), nulls_of([[Gap(0.0, 1.0)] * 10 + [nothing]], 0.1)
     assert few == [None]
-    assert len(null.leaked) == 12
+    assert len(null.guilty) == 12
     assert p_value(null, nothing) == 1
 
 

@@ -88,6 +88,21 @@ def test_shares_of_samples_make_the_interval_narrower(line):
         assert few["excess"]["high"] - few["excess"]["low"] < 0.7 * (one["excess"]["high"] - one["excess"]["low"])
 
 
+def test_a_groups_excess_is_its_members_mean_and_what_they_have_in_common_counts_once(line):
+    alone = {row["submitter"]: row["excess"] for row in figures.expected(line, MONTHS)["points"]}
+    seen = figures.expected(line, MONTHS, groups={"pair": {"s2", "s3"}, "one": {"s2"}, "nobody": set()})["groups"]
+    pair, one = seen
+    assert (pair["submitter"], pair["members"], one["submitter"]) == ("pair", 2, "one")
+    assert pair["excess"]["value"] == pytest.approx((alone["s2"]["value"] + alone["s3"]["value"]) / 2, abs=1e-5)
+    copied = replace(line.table, passed=line.table.passed.copy())
+    now = np.flatnonzero(copied.rotation == MONTHS)
+    copied.passed[now[3]] = copied.passed[now[2]]
+    twins, one = figures.expected(link(copied), MONTHS, groups={"pair": {"s2", "s3"}, "one": {"s2"}})["groups"]
+    widths = [row["excess"]["high"] - row["excess"]["low"] for row in (pair, twins, one)]
+    assert widths[0] < 0.85 * widths[1]
+    assert widths[1] == pytest.approx(widths[2], rel=0.05)
+
+
 def test_the_first_month_has_nothing_exposed_to_compare(line):
     assert figures.expected(line, 1) == {"points": [], "band": []}
 

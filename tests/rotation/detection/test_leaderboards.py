@@ -75,6 +75,7 @@ def test_parquet_is_read_as_csv_is(tmp_path):
         (GOOD + "bob,t2,2024-02-30,true\n", ", line 5, column 'day': '2024-02-30' is no day"),
         (GOOD + "bob,t2,,true\n", ", line 5, column 'day': '' is no day"),
         (GOOD + "bob,t2,2024-04-01,60\n", ", line 5, column 'passed': '60' is neither true nor false; write a share"),
+        (GOOD + "bob,t2,2024-04-01,", ", line 5, column 'passed': '' is no result; leave out the lines"),
         (GOOD + ",t2,2024-04-01,true\n", ", line 5, column 'agent': '' is no name"),
         (GOOD + "bob,a,b,2024-04-01,true\n", ", line 5: there are 5 fields for 4 columns; quote a text with a comma"),
         (GOOD + 'bob,"t2"x,2024-04-01,true\n', ", line 5: it is no CSV"),
@@ -149,7 +150,7 @@ def test_each_agent_is_tested_at_its_own_cutoff_and_the_others_are_its_peers():
     assert all(set(at_cutoff.table.submitters) == {f"a{number}" for number in range(7)} for at_cutoff in seen)
     assert [line for line in cutoff_scans.tell_untested(gather(given, {}, None)) if "leaks of a" in line] == [
         "leaks of a0: no result on a task after their cutoff",
-        "leaks of a3: no cutoff",
+        "leaks of a3: no cutoff; name a day with --exposed-until",
     ]
 
 
