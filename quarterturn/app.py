@@ -856,7 +856,7 @@ class Application:
         from quarterturn.runs.dev_runs import PublicRuns
         from quarterturn.runs.jobs import JobWorker
 
-        public = PublicRuns(self.facilities, self.trace_store, self.run_measures)
+        public = PublicRuns(self.facilities, self.trace_store, self.run_measures, self.private_runs.terms)
         return JobWorker(
             self.submissions,
             self.queue,
