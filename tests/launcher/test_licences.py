@@ -17,9 +17,10 @@ import pytest
 from packaging.markers import Marker
 from packaging.utils import canonicalize_name
 
+from launcher import local_model
 from quarterturn.launcher.locks import LOCKS
 
-from .test_locks import COMPARED, NPM, ROOT, pins
+from .test_locks import NPM_PROJECTS, ROOT, pins
 
 # Those of MPL-2.0 bind changed files alone; nothing of them is changed here.
 ALLOWED = {
@@ -49,6 +50,7 @@ class Exempt(NamedTuple):
 
 TESTS = "requirements/tests.txt"
 CONSUMERS = "requirements/consumers.txt"
+WEIGHTS = "examples/models/local/weights.txt"
 LIBRARY = (TESTS, "requirements/service.txt", "sandbox/servers/postgres/requirements.txt")
 FILESYSTEM = "sandbox/images/world/npm"
 COPYLEFT = {
@@ -102,6 +104,8 @@ def folder_of(lock: str) -> Path:
         return venv / "world" / "python" / place.name / python
     if lock.startswith("examples/agents/"):
         return venv / "agents" / python
+    if lock == WEIGHTS:
+        return venv / local_model.WEIGHTS
     if lock == "requirements/installer.txt":
         return venv / "uv"
     if lock == CONSUMERS:
@@ -122,7 +126,7 @@ def stated(package: Distribution) -> str:
 def allowed(expression: str) -> bool:
     """Whether an expression of ANDs or of ORs can be met by allowed licences alone; a mix of both is not read."""
     if " OR " in expression:
-        return not ALLOWED.isdisjoint(expression.split(" OR "))
+        return not ALLOWED.isdisjoint(expression.strip("()").split(" OR "))
     return ALLOWED.issuperset(expression.split(" AND "))
 
 
@@ -158,7 +162,10 @@ def npm_licences(place: Path) -> dict[str, str]:
     return {path.rpartition("node_modules/")[2]: entry.get("license", "") for path, entry in packages.items() if path}
 
 
-ELSEWHERE = {CONSUMERS: (pytest.mark.exhaustive, pytest.mark.needs("consumers"))}
+ELSEWHERE = {
+    CONSUMERS: (pytest.mark.exhaustive, pytest.mark.needs("consumers")),
+    WEIGHTS: (pytest.mark.exhaustive, pytest.mark.needs("local-model")),
+}
 BOXED = [
     pytest.param(lock, marks=pytest.mark.box if lock.startswith("sandbox/") else ELSEWHERE.get(lock, ()))
     for lock in sorted(LOCKS)
@@ -173,7 +180,7 @@ def test_every_pinned_package_may_be_used_beside_our_own_licence(lock: str) -> N
     assert not list(filter(None, refused))
 
 
-@pytest.mark.parametrize("place", [NPM, COMPARED])
+@pytest.mark.parametrize("place", NPM_PROJECTS)
 def test_every_pinned_npm_package_may_be_used_beside_our_own_licence(place: Path) -> None:
     lock = place.relative_to(ROOT).as_posix()
     refused = [refusal(name, licence, lock) for name, licence in npm_licences(place).items()]
@@ -187,7 +194,7 @@ def test_the_rulebook_needs_nothing_that_is_not_looked_at() -> None:
 
 def test_every_exemption_is_needed_where_it_is_given() -> None:
     pinned = {lock: {canonicalize_name(name) for name in pins(lock)} for lock in LOCKS}
-    pinned |= {place.relative_to(ROOT).as_posix(): set(npm_licences(place)) for place in (NPM, COMPARED)}
+    pinned |= {place.relative_to(ROOT).as_posix(): set(npm_licences(place)) for place in NPM_PROJECTS}
     for name, exempt in (COPYLEFT | UNSTATED).items():
         assert all(name in pinned[lock] for lock in exempt.locks), name
         assert allowed(exempt.licence) == (name in UNSTATED), name
@@ -214,6 +221,6 @@ def test_a_licence_that_nobody_judged_is_refused_by_name(name: str, licence: str
     assert (refusal(name, licence, lock) or "").startswith(says)
 
 
-@pytest.mark.parametrize("licence", ["MIT", "MIT OR GPL-2.0-only", "BSD-3-Clause AND Zlib"])
+@pytest.mark.parametrize("licence", ["MIT", "MIT OR GPL-2.0-only", "(MIT OR GPL-2.0-only)", "BSD-3-Clause AND Zlib"])
 def test_an_allowed_licence_is_allowed(licence: str) -> None:
     assert refusal("unknown", licence, TESTS) is None
