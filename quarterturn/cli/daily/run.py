@@ -39,6 +39,12 @@ def run(
     who: Who,
     image: Annotated[str | None, typer.Option(help="A container image.")] = None,
     agent: Annotated[str | None, typer.Option(help="A command; it can read only its own folder.")] = None,
+    packages: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Packages for --agent, read-only beside its files: node_modules, or Python's."
+        ),
+    ] = None,
     endpoint: Annotated[str | None, typer.Option(help="The URL of a hosted agent; each task is sent to it.")] = None,
     tasks: Annotated[TaskSet, typer.Option("--set", help="The public dev set, or the private set.")] = "dev",
     dev_of: Annotated[
@@ -83,7 +89,7 @@ def run(
 
     allow = tuple(test_allow or ())
     hosting = Hosting(endpoint, listen, public_url, allow, test_authority) if endpoint is not None else None
-    chosen = RunRequest(image, agent, who, box, hosting, model)
+    chosen = RunRequest(image, agent, who, box, hosting, model, packages)
     out = Output(as_json=as_json)
     if tasks == "private" and (dev_of or task or limit or trials > 1 or trace or out_file):
         raise Malformed(
