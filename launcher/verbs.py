@@ -25,6 +25,10 @@ ROOT = Path(__file__).resolve().parents[1]
 TESTS = "tests"
 STRESS = "--stress"
 AGENT_LOCK = "examples/agents/llm/requirements.txt"  # what the rulebook needs, and clients of language models
+FRAMEWORK_LOCKS = {  # clients that play as agents in the tests; some import what version 2 of MCP's SDK has not
+    "frameworks": "examples/agents/frameworks/requirements.txt",
+    "frameworks-mcp1": "examples/agents/frameworks/requirements-mcp1.txt",
+}
 CONSUMER_LOCKS = ("requirements/consumers.txt", "requirements/consumers-source.txt")
 WORLD_LOCKS = "sandbox/servers/*/requirements.txt"
 QUICK = "not slow and not engine and not box"
@@ -186,6 +190,8 @@ def _test_all(words: Sequence[str], *, on_ci: bool) -> int:
     if "--exhaustive" in words:
         with _alone():
             installer.environment("consumers", *(ROOT / lock for lock in CONSUMER_LOCKS))
+            for place, lock in FRAMEWORK_LOCKS.items():
+                installer.files(place, ROOT / lock)
             local_model.install(installer)
     with ExitStack() as stack:
         with stop_said("tests that need one are not run", unless=on_ci):

@@ -44,6 +44,8 @@ LOCKS: dict[str, tuple[str, ...]] = {
         for name in ("calendar", "email", "git", "postgres", "redis", "spreadsheet", "sqlite")
     },
     "examples/models/local/weights.txt": ("examples/models/local/weights.in", "--no-deps"),  # for their files alone
+    "examples/agents/frameworks/requirements.txt": ("examples/agents/frameworks/requirements.in",),
+    "examples/agents/frameworks/requirements-mcp1.txt": ("examples/agents/frameworks/requirements-mcp1.in",),
     "examples/agents/llm/requirements.txt": ("examples/agents/llm/requirements.in",),
     "examples/agents/rulebook/requirements.txt": ("examples/agents/rulebook/requirements.in",),
 }

@@ -17,7 +17,7 @@ import pytest
 from packaging.markers import Marker
 from packaging.utils import canonicalize_name
 
-from launcher import local_model
+from launcher import local_model, verbs
 from quarterturn.launcher.locks import LOCKS
 
 from .test_locks import NPM_PROJECTS, ROOT, pins
@@ -25,9 +25,10 @@ from .test_locks import NPM_PROJECTS, ROOT, pins
 # Those of MPL-2.0 bind changed files alone; nothing of them is changed here.
 ALLOWED = {
     *("0BSD", "Apache-2.0", "BSD", "BSD-2-Clause", "BSD-3-Clause", "BlueOak-1.0.0", "CC0-1.0", "CNRI-Python", "ISC"),
-    *("MIT", "MIT-0", "MIT-CMU", "MPL-2.0", "PSF-2.0", "Zlib"),
+    *("MIT", "MIT-0", "MIT-CMU", "MPL-2.0", "PSF-2.0", "Unlicense", "Zlib"),
 }
 CLASSIFIERS = {
+    "3-Clause BSD License": "BSD-3-Clause",
     "Apache Software License": "Apache-2.0",
     "BSD License": "BSD",
     "GNU General Public License (GPL)": "GPL-3.0-or-later",
@@ -36,6 +37,7 @@ CLASSIFIERS = {
     "MIT License": "MIT",
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
     "Python Software Foundation License": "PSF-2.0",
+    "The Unlicense (Unlicense)": "Unlicense",
 }
 CLASSIFIER = "License :: OSI Approved :: "
 
@@ -50,7 +52,8 @@ class Exempt(NamedTuple):
 
 TESTS = "requirements/tests.txt"
 CONSUMERS = "requirements/consumers.txt"
-WEIGHTS = "examples/models/local/weights.txt"
+FRAMEWORKS_MCP1 = verbs.FRAMEWORK_LOCKS["frameworks-mcp1"]
+MERE_FILES = {local_model.WEIGHTS: "examples/models/local/weights.txt", **verbs.FRAMEWORK_LOCKS}
 LIBRARY = (TESTS, "requirements/service.txt", "sandbox/servers/postgres/requirements.txt")
 FILESYSTEM = "sandbox/images/world/npm"
 COPYLEFT = {
@@ -83,6 +86,9 @@ UNSTATED = {
     "mcp-server-sqlite": Exempt(
         "MIT", ("sandbox/servers/sqlite/requirements.txt",), "stated by the section License of its description"
     ),
+    "jsonschema-pydantic": Exempt("MIT", (FRAMEWORKS_MCP1,), "stated by the licence file in its wheel"),
+    "scarf-sdk": Exempt("Apache-2.0", (FRAMEWORKS_MCP1,), "stated by the licence file in its wheel"),
+    "smolagents": Exempt("Apache-2.0", (FRAMEWORKS_MCP1,), "stated by the licence file in its wheel"),
     "pyrage": Exempt("MIT", (TESTS, "requirements/service.txt"), "stated by the licence file in its wheel"),
     "redis-entraid": Exempt(
         "MIT", ("sandbox/servers/redis/requirements.txt",), "stated by the licence file in its wheel"
@@ -102,10 +108,11 @@ def folder_of(lock: str) -> Path:
     place = Path(lock).parent
     if lock.startswith("sandbox/servers/"):
         return venv / "world" / "python" / place.name / python
+    for name, beside in MERE_FILES.items():
+        if lock == beside:
+            return venv / name
     if lock.startswith("examples/agents/"):
         return venv / "agents" / python
-    if lock == WEIGHTS:
-        return venv / local_model.WEIGHTS
     if lock == "requirements/installer.txt":
         return venv / "uv"
     if lock == CONSUMERS:
@@ -164,7 +171,7 @@ def npm_licences(place: Path) -> dict[str, str]:
 
 ELSEWHERE = {
     CONSUMERS: (pytest.mark.exhaustive, pytest.mark.needs("consumers")),
-    WEIGHTS: (pytest.mark.exhaustive, pytest.mark.needs("local-model")),
+    **{lock: (pytest.mark.exhaustive, pytest.mark.needs("frameworks")) for lock in MERE_FILES.values()},
 }
 BOXED = [
     pytest.param(lock, marks=pytest.mark.box if lock.startswith("sandbox/") else ELSEWHERE.get(lock, ()))
