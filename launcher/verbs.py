@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from launcher import announcement, backends, engine, github_openapi
+from launcher import announcement, backends, engine, github_openapi, local_model
 from quarterturn.launcher import images, locks, machine, node
 from quarterturn.launcher.installer import Installer
 from quarterturn.launcher.stamps import Stamps, key
@@ -26,9 +26,14 @@ TESTS = "tests"
 STRESS = "--stress"
 POSTGRES = "--with postgres"
 AGENT_LOCK = "examples/agents/llm/requirements.txt"  # what the rulebook needs, and clients of language models
+FRAMEWORK_LOCKS = {  # clients that play as agents in the tests; some import what version 2 of MCP's SDK has not
+    "frameworks": "examples/agents/frameworks/requirements.txt",
+    "frameworks-mcp1": "examples/agents/frameworks/requirements-mcp1.txt",
+}
 CONSUMER_LOCKS = ("requirements/consumers.txt", "requirements/consumers-source.txt")
 WORLD_LOCKS = "sandbox/servers/*/requirements.txt"
 QUICK = "not slow and not engine and not box"
+MAX_PORT = 65535
 WORKERS = ("-n", "2", "--dist", "worksteal")  # as many as the smallest machine that they are meant for has cores
 
 USAGE = """\
@@ -46,6 +51,8 @@ usage: ./run VERB [arguments]
   check          lint, format, types and the quick tests, side by side
   bench [...]    set up, then measure (--json for one object)
   images         build the container images, for `--box docker`
+  local-model    install a small language model (150 MB) and serve it at http://127.0.0.1:8000/v1, or at
+                 another port that is named, until it is interrupted
   lock [...]     resolve the lock files again; --upgrade takes newer versions
   help           this page
 
@@ -99,6 +106,19 @@ def build_images(arguments: Sequence[str]) -> int:
     for tag in images.build(os.environ, _installer().python).values():
         say(f"ready: {tag}")
     return 0
+
+
+def serve_local_model(arguments: Sequence[str]) -> int:
+    """Install the local language model, and serve it."""
+    if len(arguments) > 1 or not all(word.isdecimal() and int(word) <= MAX_PORT for word in arguments):
+        message = f"./run local-model takes a port or nothing, but was given {' '.join(arguments)!r}"
+        raise Stop(message, MALFORMED)
+    with _alone():
+        installer = _installer()
+        local_model.install(installer)
+    port = int(arguments[0]) if arguments else local_model.PORT
+    program, *words = local_model.command(installer.venv, port)
+    _become(Path(program), *words)
 
 
 def bench(arguments: Sequence[str]) -> int:
@@ -174,6 +194,9 @@ def _test_all(words: Sequence[str], *, on_ci: bool) -> int:
     if "--exhaustive" in words:
         with _alone():
             installer.environment("consumers", *(ROOT / lock for lock in CONSUMER_LOCKS))
+            for place, lock in FRAMEWORK_LOCKS.items():
+                installer.files(place, ROOT / lock)
+            local_model.install(installer)
     with ExitStack() as stack:
         with stop_said("tests that need one are not run", unless=on_ci):
             stack.enter_context(engine.provide())
@@ -228,6 +251,7 @@ VERBS: dict[str, Callable[[Sequence[str]], int]] = {
     "check": check,
     "bench": bench,
     "images": build_images,
+    "local-model": serve_local_model,
     "lock": lock,
 }
 

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import pytest
 
-from launcher import engine
+from launcher import engine, local_model, verbs
 from quarterturn.launcher import machine
 from quarterturn.launcher.steps import answer
 from sandbox.errors import Unavailable
@@ -71,6 +71,8 @@ def _bwrap() -> bool:
 
 VENV = Path(__file__).parents[1] / ".venv"
 CONSUMERS = VENV / "consumers" / "bin" / "python"
+LOCAL_MODEL = VENV / local_model.WEIGHTS
+FRAMEWORKS, FRAMEWORKS_MCP1 = (VENV / place for place in verbs.FRAMEWORK_LOCKS)
 CANONICALIZE = VENV.joinpath("tests-npm", "node_modules", "canonicalize", "lib", "canonicalize.js")
 GITHUB_API = VENV / "descriptions" / "github.json"
 HEADERS = Path("/usr/include/asm-generic/unistd.h")
@@ -89,6 +91,8 @@ NEEDS = {
         _program("dovecot", "dovecot-imapd", subject="databases"),
         Need("databases", lambda: not machine.missing(machine.FOR_WORLDS), DATABASES, "databases"),
         Need("consumers", CONSUMERS.is_file, "./run test --exhaustive"),
+        Need("local-model", LOCAL_MODEL.is_dir, "./run test --exhaustive"),
+        Need("frameworks", FRAMEWORKS_MCP1.is_dir, "./run test --exhaustive"),
         Need("canonicalize", CANONICALIZE.is_file, "./run test --all"),
         Need("github-api", GITHUB_API.is_file, "./run test --all"),
         Need("headers", HEADERS.is_file, "apt-get install linux-libc-dev"),

@@ -63,7 +63,9 @@ class ExecutionServices:
             self.runs.store,
             settings=self.home.settings,
             private=self.private_runs,
-            public=PublicRuns(self.facilities, submissions.trace_store, submissions.run_measures),
+            public=PublicRuns(
+                self.facilities, submissions.trace_store, submissions.run_measures, self.private_runs.terms
+            ),
             traces=submissions.trace_release,
         )
 

@@ -153,6 +153,24 @@ class Installer:
             self.run_uv("pip", "install", "--python", python, *built, what=f"installing {source.name}")
         self.stamps.write(step, wanted)
 
+    def files(self, place: str, lock: Path) -> Path:
+        """Install a lock's packages, without what they depend on, as mere files into `.venv/<place>`; return that.
+
+        Raises:
+            Stop: uv failed.
+        """
+        step, folder = place.replace("/", "-"), self.venv / place
+        if folder.is_dir() and self.stamps.holds(step, key(lock)):
+            return folder
+        say(f"installing {place} from {lock.relative_to(self.root)}")
+        self.stamps.drop(step)
+        shutil.rmtree(folder, ignore_errors=True)
+        hashed = ("--no-deps", "--require-hashes", "--no-build", "--requirement", lock)
+        where = ("--python", self.python, "--target", folder)
+        self.run_uv("pip", "install", "--quiet", *where, *hashed, what=f"installing {place}")
+        self.stamps.write(step, key(lock))
+        return folder
+
     def run_uv(self, *arguments: str | Path, what: str) -> str:
         """Run uv with this machine's settings.
 

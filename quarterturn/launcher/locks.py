@@ -43,6 +43,9 @@ LOCKS: dict[str, tuple[str, ...]] = {
         f"sandbox/servers/{name}/requirements.txt": (f"sandbox/servers/{name}/requirements.in",)
         for name in ("calendar", "email", "git", "postgres", "redis", "spreadsheet", "sqlite")
     },
+    "examples/models/local/weights.txt": ("examples/models/local/weights.in", "--no-deps"),  # for their files alone
+    "examples/agents/frameworks/requirements.txt": ("examples/agents/frameworks/requirements.in",),
+    "examples/agents/frameworks/requirements-mcp1.txt": ("examples/agents/frameworks/requirements-mcp1.in",),
     "examples/agents/llm/requirements.txt": ("examples/agents/llm/requirements.in",),
     "examples/agents/rulebook/requirements.txt": ("examples/agents/rulebook/requirements.in",),
 }
@@ -57,7 +60,7 @@ def resolve(installer: Installer, *, upgrade: bool) -> None:
         output = ("--output-file", lock)
         alone.run_uv("pip", "compile", *OPTIONS, *BARE, *newer, *output, *source, what=f"resolving {lock}")
     verb = ("update",) if upgrade else ("install",)
-    for place in (node.WORLD, node.SWAGGER, node.TESTS):
+    for place in (node.WORLD, node.SWAGGER, node.TESTS, node.LOCAL_MODEL):
         say(f"resolving {place}/package-lock.json")
         folder = Path(installer.root, place)
         node.npm(alone, *verb, "--package-lock-only", *node.QUIET, cwd=folder, what=f"resolving {place}")

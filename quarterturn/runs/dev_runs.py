@@ -117,21 +117,20 @@ def dev(
     tasks: Sequence[Task],
     out: Progress,
     sender: Callable[[], Sender] = ephemeral,
-    model: ModelGateway | None = None,
     *,
-    claims: ClaimJudge | None = None,
+    terms: Terms | None = None,
     lease: Lease | None = None,
     trials: int = 1,
     prepared: tuple[Submission, Box] | None = None,
 ) -> DevRun:
-    """Run public tasks `trials` times, without a home; `sender` signs requests to an endpoint."""
+    """Run public tasks `trials` times; `sender` signs requests to an endpoint, `terms` are those of a home."""
     own = chosen.run_class(private=False)
     submitted, box = prepared or prepare(chosen)
     label = f"{submitted.name} on the dev set"
     planned = [PlannedTask(task) for task in tasks]
     playing = machine_lock.playing(own, lambda: not is_held(lease))
     with playing, chosen.places(sender) as places, out.progress(label, len(tasks) * trials) as advance:
-        setup = RunSetup(box, places, terms=Terms(models=model, claims=claims))
+        setup = RunSetup(box, places, terms=terms or Terms())
 
         def play(part: Sequence[PlannedTask]) -> list[TaskRun]:
             return run_set(part, submitted, setup, UnrecordedJournal(lease, partial(advance, 1)))
@@ -151,10 +150,17 @@ class PublicRuns:
         facilities: models, claim judge and tasks.
         traces: where traces are kept.
         measures: what is computed of each run.
+        terms: makes the terms of the home's runs, of a model and a claim judge.
     """
 
-    def __init__(self, facilities: Facilities, traces: TraceStore, measures: RunMeasures) -> None:
-        self._facilities, self._traces, self._measures = facilities, traces, measures
+    def __init__(
+        self,
+        facilities: Facilities,
+        traces: TraceStore,
+        measures: RunMeasures,
+        terms: Callable[[ModelGateway | None, ClaimJudge | None], Terms],
+    ) -> None:
+        self._facilities, self._traces, self._measures, self._terms = facilities, traces, measures, terms
 
     def run(self, chosen: RunRequest, submission: SubmissionRecord, lease: Lease) -> None:
         """Run the dev set, or one task of it as a check.
@@ -167,7 +173,7 @@ class PublicRuns:
         tasks = [Task.parse(draft.task) for draft in drafts]
         judging = own.claim_judges.opened("dev") if any(map(has_claims, tasks)) else nullcontext()
         with own.models.gateway(submission.model, "dev") as model, judging as claims:
-            run = dev(chosen, tasks, NullProgress(), own.sender, model, claims=claims, lease=lease)
+            run = dev(chosen, tasks, NullProgress(), own.sender, terms=self._terms(model, claims), lease=lease)
         measured = self._measures.measured(run, drafts[: len(run.tasks)])
         self._traces.keep(submission.id, run.as_json() | {"measures": measured})
         if run.crashed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from quarterturn.choices import BoxName
@@ -35,7 +36,7 @@ def is_held(lease: Lease | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What to run: the agent, its submitter, its model, and the box, if one was named.
+    """What to run: the agent with its packages, its submitter, its model, and the box, if one was named.
 
     Raises:
         Malformed: not exactly one thing is submitted, an image for a box that has none, or no image's name.
@@ -47,6 +48,7 @@ class RunRequest:
     box: BoxName | None
     hosting: Hosting | None = None
     model: str | None = None
+    packages: Path | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run, before anything is started for it."""
@@ -54,6 +56,8 @@ class RunRequest:
             raise Malformed("a hosted endpoint brings its own model: leave --model out")
         if sum(given is not None for given in (self.image, self.agent, self.hosting)) != 1:
             raise Malformed("name one of --image, --agent and --endpoint")
+        if self.packages is not None and self.agent is None:
+            raise Malformed("--packages belong to --agent: an image and an endpoint bring their own")
         if self.image is not None and self.box == "bwrap":
             raise Malformed("an image needs the docker box: leave --box bwrap out, or give --agent a command")
         if self.image is not None:
@@ -88,7 +92,7 @@ class RunRequest:
         if self.hosting is not None:
             return self.hosting.submission(self.submitter), make_box()
         if self.agent is not None:
-            made, box = submissions.command(self.agent, submitter=self.submitter), make_box()
+            made, box = submissions.command(self.agent, submitter=self.submitter, packages=self.packages), make_box()
         else:
             box = make_box()
             resolve: Callable[[ImageReference], str] = getattr(box, "digest")  # noqa: B009 - of the docker box, which alone has images

@@ -107,19 +107,22 @@ def image_name(reference: ImageReference) -> str:
     return _slug(reference.repository[-1] if reference.repository else str(reference).partition(":")[0])
 
 
-def command(line: str, *, submitter: str, name: str | None = None) -> Submission:
+def command(line: str, *, submitter: str, name: str | None = None, packages: Path | None = None) -> Submission:
     """Make a submission of a command line, `python3 examples/agents/rulebook/agent.py` for one.
 
-    The folder of the first argument that names a file becomes the one folder of ours that the agent may read.
+    The folder of the first argument that names a file becomes the one folder of ours that the agent may read. A folder
+    of packages is put beside its files, under its own name: Node finds `node_modules` there, and Python is told of it.
 
     Raises:
-        Malformed: the line cannot be split, or is empty.
-        NotFound: its program, or the script that is its first argument, is a path and is not there.
-        Refused: the folder is one that no agent should be given.
+        Malformed: the line cannot be split, or is empty; or there are packages, and no folder to put them in.
+        NotFound: its program, or the script that is its first argument, is a path and is not there; nor are packages.
+        Refused: the folder is one that no agent should be given, or holds something of the packages' name.
     """
     arguments, folder = _parse(line)
     name = name or _slug(folder.name if folder else Path(arguments[0]).name)
-    program = _copied(arguments, folder) if folder else Program(command=arguments)
+    if packages is not None and folder is None:
+        raise Malformed("--packages lie beside an agent's files, and this command names no file of its own")
+    program = _copied(arguments, folder, packages) if folder else Program(command=arguments)
     return Submission("command", name, submitter, program, _digest(program))
 
 
@@ -185,7 +188,7 @@ def _readable(folder: Path) -> Path:
     return folder
 
 
-def _copied(arguments: tuple[str, ...], folder: Path) -> Program:
+def _copied(arguments: tuple[str, ...], folder: Path, packages: Path | None) -> Program:
     """Copy the folder to one of our own, which no other process has open, and point the arguments there.
 
     What was hashed is then what is run. And nobody can leave a socket or a pipe in it: a read-only mount keeps neither
@@ -194,6 +197,26 @@ def _copied(arguments: tuple[str, ...], folder: Path) -> Program:
     own = own_folder("agent")  # whoever starts next removes it, should this process be killed
     atexit.register(shutil.rmtree, own, ignore_errors=True)
     copy = own / "program"
+    _copy_files(folder, copy)
+    if packages is not None:
+        packages = packages.resolve()
+        if not packages.is_dir():
+            raise NotFound(f"--packages {packages} is no folder of packages; make it with pip install --target, or npm")
+        beside = copy / packages.name
+        if os.path.lexists(beside):
+            raise Refused(f"the agent's folder already holds {packages.name}: leave --packages out, or rename one")
+        _copy_files(_readable(packages), beside)
+    for path in (copy, *(path for path in copy.rglob("*") if path.is_dir() and not path.is_symlink())):
+        path.chmod(0o755)
+    inside = (word if not Path(word).is_absolute() or not Path(word).is_relative_to(folder) else
+              str(copy / Path(word).relative_to(folder)) for word in arguments)  # fmt: skip
+    program = Program(command=tuple(inside), folder=copy)
+    if packages is None:
+        return program
+    return replace(program, environment={"PYTHONPATH": f"{program.seen_at}/{packages.name}"})
+
+
+def _copy_files(folder: Path, copy: Path) -> None:
     copy.mkdir()
     for name, content in _files(folder):
         source, target = folder / name, copy / name
@@ -203,17 +226,14 @@ def _copied(arguments: tuple[str, ...], folder: Path) -> Program:
         elif source.is_file():
             target.write_bytes(content)
             target.chmod(0o755 if source.stat().st_mode & 0o111 else 0o644)
-    for path in (copy, *(path for path in copy.rglob("*") if path.is_dir() and not path.is_symlink())):
-        path.chmod(0o755)
-    inside = (word if not Path(word).is_absolute() or not Path(word).is_relative_to(folder) else
-              str(copy / Path(word).relative_to(folder)) for word in arguments)  # fmt: skip
-    return Program(command=tuple(inside), folder=copy)
 
 
 def _digest(program: Program) -> str:
     """Hash the argument vector (paths relative to the folder) and every file, each part with its length before it."""
     folder = program.folder
     state = hashlib.sha256(b"quarterturn/command/v1\n")
+    for name, value in program.environment.items():  # of packages; a command without any has the digest that it had
+        _absorb(state, f"\0{name}={value}".encode())  # no argument can hold a zero byte
     for word in program.command:
         inside = folder is not None and Path(word).is_absolute() and Path(word).is_relative_to(folder)
         _absorb(state, (Path(word).relative_to(folder).as_posix() if inside and folder else word).encode())

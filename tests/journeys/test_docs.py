@@ -118,7 +118,8 @@ def test_no_page_shows_a_command_that_nobody_runs() -> None:
     # tests/quarterturn/findings/test_{detection_report,leaderboard_scan}.py, tests/quarterturn/http/test_client.py and
     # tests/journeys/test_add_server_guide.py do
     names = (
-        *("write-a-grammar.md", "let-agents-use-a-model.md", "host-an-endpoint.md", "read-the-findings.md"),
+        *("write-a-grammar.md", "let-agents-use-a-model.md", "use-your-model.md"),
+        *("host-an-endpoint.md", "read-the-findings.md"),
         *("keep-the-keys.md", "run-the-service.md", "run-on-many-machines.md", "run-a-witness.md", "two-people.md"),
         *("design-a-set.md", "withdraw-a-task.md", "submit-an-agent.md", "verify-without-our-code.md"),
         *("export-tasks-and-runs.md", "write-a-task.md", "import-tasks-of-other-benchmarks.md"),

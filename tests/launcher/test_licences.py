@@ -17,16 +17,18 @@ import pytest
 from packaging.markers import Marker
 from packaging.utils import canonicalize_name
 
+from launcher import local_model, verbs
 from quarterturn.launcher.locks import LOCKS
 
-from .test_locks import COMPARED, NPM, ROOT, pins
+from .test_locks import NPM_PROJECTS, ROOT, pins
 
 # Those of MPL-2.0 bind changed files alone; nothing of them is changed here.
 ALLOWED = {
     *("0BSD", "Apache-2.0", "BSD", "BSD-2-Clause", "BSD-3-Clause", "BlueOak-1.0.0", "CC0-1.0", "CNRI-Python", "ISC"),
-    *("MIT", "MIT-0", "MIT-CMU", "MPL-2.0", "PSF-2.0", "Zlib"),
+    *("MIT", "MIT-0", "MIT-CMU", "MPL-2.0", "PSF-2.0", "Unlicense", "Zlib"),
 }
 CLASSIFIERS = {
+    "3-Clause BSD License": "BSD-3-Clause",
     "Apache Software License": "Apache-2.0",
     "BSD License": "BSD",
     "GNU General Public License (GPL)": "GPL-3.0-or-later",
@@ -35,6 +37,7 @@ CLASSIFIERS = {
     "MIT License": "MIT",
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
     "Python Software Foundation License": "PSF-2.0",
+    "The Unlicense (Unlicense)": "Unlicense",
 }
 CLASSIFIER = "License :: OSI Approved :: "
 
@@ -49,6 +52,8 @@ class Exempt(NamedTuple):
 
 TESTS = "requirements/tests.txt"
 CONSUMERS = "requirements/consumers.txt"
+FRAMEWORKS_MCP1 = verbs.FRAMEWORK_LOCKS["frameworks-mcp1"]
+MERE_FILES = {local_model.WEIGHTS: "examples/models/local/weights.txt", **verbs.FRAMEWORK_LOCKS}
 LIBRARY = (TESTS, "requirements/service.txt", "sandbox/servers/postgres/requirements.txt")
 FILESYSTEM = "sandbox/images/world/npm"
 COPYLEFT = {
@@ -81,6 +86,9 @@ UNSTATED = {
     "mcp-server-sqlite": Exempt(
         "MIT", ("sandbox/servers/sqlite/requirements.txt",), "stated by the section License of its description"
     ),
+    "jsonschema-pydantic": Exempt("MIT", (FRAMEWORKS_MCP1,), "stated by the licence file in its wheel"),
+    "scarf-sdk": Exempt("Apache-2.0", (FRAMEWORKS_MCP1,), "stated by the licence file in its wheel"),
+    "smolagents": Exempt("Apache-2.0", (FRAMEWORKS_MCP1,), "stated by the licence file in its wheel"),
     "pyrage": Exempt("MIT", (TESTS, "requirements/service.txt"), "stated by the licence file in its wheel"),
     "redis-entraid": Exempt(
         "MIT", ("sandbox/servers/redis/requirements.txt",), "stated by the licence file in its wheel"
@@ -100,6 +108,9 @@ def folder_of(lock: str) -> Path:
     place = Path(lock).parent
     if lock.startswith("sandbox/servers/"):
         return venv / "world" / "python" / place.name / python
+    for name, beside in MERE_FILES.items():
+        if lock == beside:
+            return venv / name
     if lock.startswith("examples/agents/"):
         return venv / "agents" / python
     if lock == "requirements/installer.txt":
@@ -122,7 +133,7 @@ def stated(package: Distribution) -> str:
 def allowed(expression: str) -> bool:
     """Whether an expression of ANDs or of ORs can be met by allowed licences alone; a mix of both is not read."""
     if " OR " in expression:
-        return not ALLOWED.isdisjoint(expression.split(" OR "))
+        return not ALLOWED.isdisjoint(expression.strip("()").split(" OR "))
     return ALLOWED.issuperset(expression.split(" AND "))
 
 
@@ -158,7 +169,10 @@ def npm_licences(place: Path) -> dict[str, str]:
     return {path.rpartition("node_modules/")[2]: entry.get("license", "") for path, entry in packages.items() if path}
 
 
-ELSEWHERE = {CONSUMERS: (pytest.mark.exhaustive, pytest.mark.needs("consumers"))}
+ELSEWHERE = {
+    CONSUMERS: (pytest.mark.exhaustive, pytest.mark.needs("consumers")),
+    **{lock: (pytest.mark.exhaustive, pytest.mark.needs("frameworks")) for lock in MERE_FILES.values()},
+}
 BOXED = [
     pytest.param(lock, marks=pytest.mark.box if lock.startswith("sandbox/") else ELSEWHERE.get(lock, ()))
     for lock in sorted(LOCKS)
@@ -173,7 +187,7 @@ def test_every_pinned_package_may_be_used_beside_our_own_licence(lock: str) -> N
     assert not list(filter(None, refused))
 
 
-@pytest.mark.parametrize("place", [NPM, COMPARED])
+@pytest.mark.parametrize("place", NPM_PROJECTS)
 def test_every_pinned_npm_package_may_be_used_beside_our_own_licence(place: Path) -> None:
     lock = place.relative_to(ROOT).as_posix()
     refused = [refusal(name, licence, lock) for name, licence in npm_licences(place).items()]
@@ -187,7 +201,7 @@ def test_the_rulebook_needs_nothing_that_is_not_looked_at() -> None:
 
 def test_every_exemption_is_needed_where_it_is_given() -> None:
     pinned = {lock: {canonicalize_name(name) for name in pins(lock)} for lock in LOCKS}
-    pinned |= {place.relative_to(ROOT).as_posix(): set(npm_licences(place)) for place in (NPM, COMPARED)}
+    pinned |= {place.relative_to(ROOT).as_posix(): set(npm_licences(place)) for place in NPM_PROJECTS}
     for name, exempt in (COPYLEFT | UNSTATED).items():
         assert all(name in pinned[lock] for lock in exempt.locks), name
         assert allowed(exempt.licence) == (name in UNSTATED), name
@@ -214,6 +228,6 @@ def test_a_licence_that_nobody_judged_is_refused_by_name(name: str, licence: str
     assert (refusal(name, licence, lock) or "").startswith(says)
 
 
-@pytest.mark.parametrize("licence", ["MIT", "MIT OR GPL-2.0-only", "BSD-3-Clause AND Zlib"])
+@pytest.mark.parametrize("licence", ["MIT", "MIT OR GPL-2.0-only", "(MIT OR GPL-2.0-only)", "BSD-3-Clause AND Zlib"])
 def test_an_allowed_licence_is_allowed(licence: str) -> None:
     assert refusal("unknown", licence, TESTS) is None

@@ -14,7 +14,7 @@ from sandbox.servers.registry import SERVERS
 
 ROOT = Path(__file__).parents[2]
 NPM = ROOT / "sandbox" / "images" / "world" / "npm"
-COMPARED = ROOT / "tests" / "npm"
+NPM_PROJECTS = [NPM, ROOT / "tests" / "npm", ROOT / "examples" / "models" / "local"]
 PINNED = re.compile(r"^[a-z0-9][a-z0-9._-]*==\S+( ; .*)? \\$")
 DIGEST = re.compile(r"^    --hash=sha256:[0-9a-f]{64}( \\)?$")
 # Spelled apart, so that this file does not find itself.
@@ -69,7 +69,7 @@ def test_the_pinned_servers_are_those_that_the_runner_describes() -> None:
         assert server.version == version, f"{server.name}: {name} is locked at {version}"
 
 
-@pytest.mark.parametrize("place", [NPM, COMPARED])
+@pytest.mark.parametrize("place", NPM_PROJECTS)
 def test_the_npm_lock_has_versions_and_digests_and_no_addresses(place: Path) -> None:
     text = (place / "package-lock.json").read_text(encoding="utf-8")
     assert '"resolved"' not in text
@@ -79,7 +79,7 @@ def test_the_npm_lock_has_versions_and_digests_and_no_addresses(place: Path) -> 
     ] == []
 
 
-@pytest.mark.parametrize("place", [ROOT, NPM, COMPARED])
+@pytest.mark.parametrize("place", [ROOT, *NPM_PROJECTS])
 def test_npm_is_told_to_leave_addresses_out(place: Path) -> None:
     assert "omit-lockfile-registry-resolved=true" in (place / ".npmrc").read_text(encoding="utf-8").splitlines()
 

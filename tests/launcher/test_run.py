@@ -78,6 +78,8 @@ def test_ci_calls_the_tests_and_nothing_cleverer() -> None:
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
-@pytest.mark.parametrize("arguments", [("--upgrade", "--now"), ("now",)])
-def test_lock_takes_one_option(arguments: tuple[str, ...]) -> None:
-    assert start(sys.executable, str(RUN), "lock", *arguments).returncode == 2
+@pytest.mark.parametrize(
+    "arguments", [("lock", "--upgrade", "--now"), ("lock", "now"), ("local-model", "x"), ("local-model", "70000")]
+)
+def test_other_arguments_than_the_one_that_a_verb_takes_are_refused(arguments: tuple[str, ...]) -> None:
+    assert start(sys.executable, str(RUN), *arguments).returncode == 2

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from launcher import engine, verbs
+from launcher import engine, local_model, verbs
 from quarterturn.launcher import images, machine
 from quarterturn.launcher.installer import Installer
 from quarterturn.launcher.steps import Stop
@@ -99,6 +99,8 @@ def test_images_are_built_before_the_tests_that_need_them(
     monkeypatch.setattr(machine, "need_all", lambda *_: None)
     monkeypatch.setattr(engine, "answers", lambda: True)
     monkeypatch.setattr(Installer, "environment", lambda *_: None)
+    monkeypatch.setattr(Installer, "files", lambda *_: None)
+    monkeypatch.setattr(local_model, "install", lambda _: None)
     monkeypatch.setattr(
         images, "build", lambda *_: (checkout / "built").write_text(str((checkout / "called").exists()))
     )

@@ -173,14 +173,16 @@ def one_each(copy, monkeypatch):
 
 @pytest.mark.box
 @pytest.mark.full
-def test_the_guide_to_models_works_line_by_line(one_each, upstream, say, monkeypatch, opened):
+def test_the_guides_to_models_work_line_by_line(one_each, upstream, say, monkeypatch, opened):
     shell = GuideShell(one_each.parent, say, monkeypatch)
-    (table,) = blocks("let-agents-use-a-model.md", "toml")
+    (table,) = blocks("use-your-model.md", "toml")
     assert "http://127.0.0.1:8000/v1" in table
     add_model(one_each, shell, table.replace("http://127.0.0.1:8000", upstream.url))
-    assert len(commands("let-agents-use-a-model.md")) == 7
-    for command in commands("let-agents-use-a-model.md"):
-        shell.type(command)
+    guided = [*commands("use-your-model.md"), *commands("let-agents-use-a-model.md")]
+    assert len(guided) == 10
+    said = {command: shell.type(command) for command in guided}
+    assert "pass@3" in said[guided[3]]
+    assert (one_each.parent / "trace.html").is_file()
     keys = [seen.headers["authorization"] for seen in upstream.own()]
     assert set(keys) == {"Bearer test-dev", "Bearer test-private"}
     house = opened(one_each)

@@ -103,22 +103,27 @@ MODELS = {"openai": OpenAIModel, "anthropic": AnthropicModel}
 
 
 async def work(task: dict[str, Any]) -> str:
-    """Let the model work on a task until it wants no more calls, and give the last thing it said."""
+    """Let the model work on a task until it wants no more calls or repeats itself, and give the last thing it said."""
     settings = task["model"]
     model = MODELS[settings["wire"]](settings["models"][0], task["tools"])
     model.say(task["goal"])
     left = int(task["max_steps"])
+    before: tuple[Any, Any] = (None, None)  # the calls of the last step and what they gave
     async with Client(f"{URL}/mcp") as client:
         while True:
             text, calls = model.think()
             if not calls or left < len(calls):
                 return text
             left -= len(calls)
-            results = []
+            results: list[tuple[str, str, bool]] = []
             for ident, name, arguments in calls:
                 result = await client.call_tool(name, arguments)
                 rendered = "\n".join(block.text for block in result.content if block.type == "text")
                 results.append((ident, rendered, bool(result.is_error)))
+            now = [call[1:] for call in calls], [result[1:] for result in results]
+            if now == before:  # a small model may repeat a call until its time is over
+                return text
+            before = now
             model.tell(results)
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from quarterturn.runs.dev_runs import DevRun
     from rotation.month.sets import SetSpec
     from sandbox.endpoint.signature import Sender
+    from sandbox.runs.run import Terms
     from vault.task.document import Task
 
 TASK_ID = re.compile(r"t-[a-z2-7]{0,16}")
@@ -38,6 +39,12 @@ def run(
     who: Who,
     image: Annotated[str | None, typer.Option(help="A container image.")] = None,
     agent: Annotated[str | None, typer.Option(help="A command; it can read only its own folder.")] = None,
+    packages: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Packages for --agent, read-only beside its files: node_modules, or Python's."
+        ),
+    ] = None,
     endpoint: Annotated[str | None, typer.Option(help="The URL of a hosted agent; each task is sent to it.")] = None,
     tasks: Annotated[TaskSet, typer.Option("--set", help="The public dev set, or the private set.")] = "dev",
     dev_of: Annotated[
@@ -82,7 +89,7 @@ def run(
 
     allow = tuple(test_allow or ())
     hosting = Hosting(endpoint, listen, public_url, allow, test_authority) if endpoint is not None else None
-    chosen = RunRequest(image, agent, who, box, hosting, model)
+    chosen = RunRequest(image, agent, who, box, hosting, model, packages)
     out = Output(as_json=as_json)
     if tasks == "private" and (dev_of or task or limit or trials > 1 or trace or out_file):
         raise Malformed(
@@ -102,13 +109,14 @@ def run(
         with open_app(home) as app, app.keys.models.gateway(model, "dev") as gateway:
             prepared = dev_runs.prepare(chosen)
             chosen_tasks = _chosen(_dev_tasks(home, dev_of, out), task, limit)
-            played = dev_runs.dev(chosen, chosen_tasks, out, model=gateway, trials=trials, prepared=prepared)
+            terms = app.private_runs.terms(gateway)
+            played = dev_runs.dev(chosen, chosen_tasks, out, terms=terms, trials=trials, prepared=prepared)
         _show(played, out, out_file, traced=trace)
     elif tasks == "dev":
         prepared = dev_runs.prepare(chosen)
         chosen_tasks = _chosen(_dev_tasks(home, dev_of, out), task, limit)
         sender = partial(_sender, home, out)
-        played = dev_runs.dev(chosen, chosen_tasks, out, sender, trials=trials, prepared=prepared)
+        played = dev_runs.dev(chosen, chosen_tasks, out, sender, terms=_terms(home), trials=trials, prepared=prepared)
         _show(played, out, out_file, traced=trace)
     else:
         with open_app(home) as app:
@@ -174,6 +182,17 @@ def dev_set(home: Path, name: str | None) -> SetSpec:
     if name is None and places.settings.is_file():
         return of_home(places, settings.load(places.settings).benchmark.set)
     return chosen(name) if name is not None else DEMO
+
+
+def _terms(home: Path) -> Terms:
+    """Return the terms of runs without a model: the home's time for a task, where there is a home."""
+    from quarterturn import settings
+    from quarterturn.home.paths import HomePaths
+    from sandbox.boxes.box import ResourceLimits
+    from sandbox.runs.run import Terms
+
+    file = HomePaths(home).settings
+    return Terms(agent=ResourceLimits(wall=settings.load(file).run.wall_seconds)) if file.is_file() else Terms()
 
 
 def _sender(home: Path, out: Output) -> Sender:

@@ -34,8 +34,8 @@ HEAD = """# What the agent's box holds
 
 This page is written by `python -m sandbox.boxes.bwrap.contents`, from within the bwrap box, where `--agent` commands
 run. A test fails where its packages are no longer those in the box. An image (`--image`) holds what you put into it.
-An agent can install nothing, since it has no network; it brings other files and packages in its own folder, which may
-have 100,000 files and 1 GiB.
+An agent can install nothing, since it has no network; it brings other files and packages in its own folder and in that
+of `--packages`, which may have 100,000 files and 1 GiB.
 
 ## Interpreters
 

@@ -284,6 +284,17 @@ def test_an_agent_that_never_asks_for_its_task_is_stopped_before_anything_is_spe
     house.close()
 
 
+@pytest.mark.box
+@pytest.mark.slow
+def test_an_agent_on_public_tasks_has_the_time_that_the_home_gives(few, small, say, tmp_path):
+    settings = small / "quarterturn.toml"
+    settings.write_text(settings.read_text().replace("wall_seconds = 120.0", "wall_seconds = 0.5"))
+    folder = agent_of(tmp_path, "import threading; threading.Event().wait()\n")
+    words = ("run", "--as", "me", "--box", "bwrap", "--agent", f"python3 {folder}/agent.py", "--dev-of", "few")
+    said = say(*words, "--home", small, "--json")
+    assert [item["run"]["code"] for item in said.data["tasks"]] == ["time-exceeded"]
+
+
 def agent_of(folder, source):
     """Write an agent's program where the box can read it."""
     (folder / "agent").mkdir()

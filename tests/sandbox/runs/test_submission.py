@@ -91,6 +91,31 @@ def test_a_folder_is_refused_from_one_file_or_byte_too_many_on_and_folders_are_n
         submission.command(f"python {file}", submitter="ada")
 
 
+def test_packages_lie_beside_the_agents_files_and_are_digested_with_them(tmp_path):
+    agent, packages = an_agent(tmp_path / "mine"), tmp_path / "site-packages"
+    (packages / "tool").mkdir(parents=True)
+    (packages / "tool" / "__init__.py").write_text("NAME = 1\n")
+    alone = submission.command(f"python3 {agent}", submitter="me")
+    made = submission.command(f"python3 {agent}", submitter="me", packages=packages)
+    assert (made.program.folder / "site-packages" / "tool" / "__init__.py").read_text() == "NAME = 1\n"
+    assert made.program.environment == {"PYTHONPATH": "/submission/site-packages"}
+    assert made.digest != alone.digest
+    (packages / "tool" / "__init__.py").write_text("NAME = 2\n")
+    assert submission.command(f"python3 {agent}", submitter="me", packages=packages).digest != made.digest
+
+
+def test_packages_that_cannot_lie_beside_an_agent_are_refused(tmp_path):
+    agent, packages = an_agent(tmp_path / "mine"), tmp_path / "lib"
+    with pytest.raises(NotFound, match="no folder of packages"):
+        submission.command(f"python3 {agent}", submitter="me", packages=packages)
+    packages.mkdir()
+    with pytest.raises(Malformed, match="no file of its own"):
+        submission.command("true", submitter="me", packages=packages)
+    (agent.parent / "lib").touch()
+    with pytest.raises(Refused, match="already holds lib"):
+        submission.command(f"python3 {agent}", submitter="me", packages=packages)
+
+
 def test_the_digest_is_the_same_wherever_the_folder_lies(tmp_path):
     here = submission.command(f"python {an_agent(tmp_path / 'a' / 'mine')}", submitter="ada")
     there = submission.command(f"python {an_agent(tmp_path / 'b' / 'mine')}", submitter="bob")
