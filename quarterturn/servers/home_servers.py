@@ -22,6 +22,7 @@ from quarterturn.home.paths import HomePaths
 from quarterturn.launcher import pip_settings
 from quarterturn.launcher.images import reach
 from quarterturn.servers import install
+from quarterturn.servers.local_package import DIRECT, KEPT_IN, LocalPackage
 from quarterturn.servers.npm_lock import MAX_LOCK_BYTES
 from sandbox.boxes.box import Box
 from sandbox.images.build import ensure_added
@@ -107,6 +108,7 @@ class HomeServers:
         """
         file = source / manifest.FILE if source.is_dir() else source
         name, package, version = self._fitting(file)
+        local = LocalPackage.of(package, file.parent)
         recorded = _recorded(file.parent / manifest.TOOLS)
         shutil.rmtree(self._folder / name, ignore_errors=True)  # what an interrupted `remove` left
         self._folder.mkdir(exist_ok=True)
@@ -116,6 +118,8 @@ class HomeServers:
                 if text := _text(file.parent / beside):
                     (part / beside).write_text(text, encoding="utf-8")
             shutil.copyfile(file, part / manifest.FILE)
+            if local is not None:
+                local.keep(name, version, part)
             install.install(part, name, package, version, file.parent)
             tools = _listed(make_box(), self._load(part, name))
             _refuse_names(name, tools)
@@ -222,6 +226,8 @@ class HomeServers:
             raise Malformed(f"{file} at $.package: {error}") from None
         if name in SERVERS or name in self.names():
             raise _taken(name)
+        if local := LocalPackage.of(package, file.parent):
+            local.check(document["version"])
         own = file.parent / manifest.PREDICATES
         if "predicates" in document and not own.is_file():
             raise NotFound(f"{file} declares predicates, and there is no {own}")
@@ -267,7 +273,8 @@ def of_home(home: Path) -> HomeServers:
 
 def kept_files(folder: Path) -> list[Path]:
     """List what a backup holds of `<home>/servers`: everything but the installed programs, which a lock brings back."""
-    names = (manifest.FILE, manifest.TOOLS, manifest.PREDICATES, install.CONSTRAINTS, *LOCKS)
+    own = (DIRECT, f"{KEPT_IN}/*")  # of a package that no registry has
+    names = (manifest.FILE, manifest.TOOLS, manifest.PREDICATES, install.CONSTRAINTS, *LOCKS, *own)
     return [path for name in names for path in sorted(folder.glob(f"*/{name}"))]
 
 

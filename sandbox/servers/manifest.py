@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any
 
 from sandbox.errors import Malformed
+from sandbox.images.added.unpack import FOLDER
 from sandbox.kinds.common.check import PATH_SCHEMA, check
 from sandbox.kinds.common.state_kind import DATA, OUR_KINDS, PROGRAMS, StateKind
 from sandbox.kinds.registry import KINDS
@@ -51,10 +52,11 @@ SCHEMA: Mapping[str, Any] = {
         },
         "package": {
             "type": "string",
-            "pattern": r"^(npm:(@[A-Za-z0-9_.~-]{1,100}/)?|pypi:|ours:)[A-Za-z0-9][A-Za-z0-9_.~-]{0,100}"
-            r"(\[[A-Za-z0-9_.,-]{1,100}\])?$(?!\n)",
+            "pattern": r"^(npm:(@[A-Za-z0-9_.~-]{1,100}/)?|pypi:|ours:|(npm|pypi):\./"
+            r"([A-Za-z0-9][A-Za-z0-9_.+-]{0,100}/){0,8})[A-Za-z0-9][A-Za-z0-9_.~+-]{0,200}(\[[A-Za-z0-9_.,-]{1,100}\])?$(?!\n)",
             "description": "The registry and the package's name there, `npm:…` or `pypi:…`; from PyPI perhaps with "
-            "extras, as `pypi:mcp-notes[search]`.",
+            "extras, as `pypi:mcp-notes[search]`. Or what lies beside the manifest: `pypi:./NAME.whl` a wheel, "
+            "`npm:./NAME.tgz` a tarball, `pypi:./FOLDER` and `npm:./FOLDER` a folder.",
         },
         "version": {
             "type": "string",
@@ -86,7 +88,8 @@ SCHEMA: Mapping[str, Any] = {
             "maxItems": 64,
             "items": _WORD,
             "description": "The words that start it on standard input and output. `{python}` and `{node}` are the "
-            "interpreters, `{modules}` the npm packages, `{state}` its folder, `{kind}` our programs of its kind.",
+            "interpreters, `{modules}` the npm packages, `{package}` the folder of its own package (from npm, or a "
+            "folder of yours), `{state}` its folder, `{kind}` our programs of its kind.",
         },
         "environment": {
             "type": "object",
@@ -147,7 +150,7 @@ def load(
     root = state.get("folder", document["server"])
     if "file" in state and kind.file is None:
         raise Malformed(f"{what} at $.state.file: the state kind {kind.name} has no file of its own; remove the key")
-    programs = _programs(document["server"], added)
+    programs = _programs(document["server"], document["package"], added)
     places = {**programs, "{state}": f"{DATA}/{root}", "{kind}": f"{OUR_KINDS}/{kind.name}"}
     words = [_placed(word, places, f"{what} at $.command[{i}]") for i, word in enumerate(document["command"])]
     environment = {
@@ -211,15 +214,21 @@ def fits_the_wire(server: str, tool: str) -> bool:
     return re.fullmatch(r"[A-Za-z0-9_-]{1,64}", f"{server}__{tool}", re.ASCII) is not None
 
 
-def _programs(name: str, added: str | None) -> dict[str, str]:
+def _programs(name: str, package: str, added: str | None) -> dict[str, str]:
     """Return what the names of programs in braces stand for."""
     shipped = (f"{PROGRAMS}/python/{name}", f"{PROGRAMS}/npm")
     python, modules = (f"{added}/{PYTHON}", f"{added}/{NPM}") if added else shipped
-    return {
+    places = {
         "{python}": f"{python}/bin/python",
         "{node}": f"{PROGRAMS}/node/bin/node",
         "{modules}": f"{modules}/node_modules",
     }
+    registry, _, path = package.partition(":")
+    if registry == "npm":
+        places["{package}"] = f"{modules}/node_modules/{FOLDER if path.startswith('./') else path}"
+    elif path.startswith("./") and not path.partition("[")[0].endswith(".whl"):
+        places["{package}"] = f"{python}/{FOLDER}"
+    return places
 
 
 def _placed(word: str, places: Mapping[str, str], where: str) -> str:
