@@ -77,7 +77,7 @@ LOCKS = ("node.txt", "npm")  # of the servers that come from npm; they lie in th
 ROOT = HERE.parents[1]
 FOLDERS = ROOT / "sandbox" / "servers"  # one a server
 KINDS = ROOT / "sandbox" / "kinds"  # one a state kind
-FROZEN = KINDS / "common" / "frozen"  # what stops a server's clock
+COMMON = (KINDS / "common" / "frozen", KINDS / "common" / "services")  # what stops clocks, and keeps services up
 RELAY = ImageSource("quarterturn-relay", HERE / "relay")
 SERVERS = ImageSource(
     "quarterturn-servers",
@@ -90,7 +90,7 @@ SERVERS = ImageSource(
 WORLD = ImageSource(
     "quarterturn-world",
     IN_WORLD,
-    beside=tuple((f"ours/{path.relative_to(ROOT)}", path) for path in (FROZEN, *sorted(KINDS.glob("*/backend")))),
+    beside=tuple((f"ours/{path.relative_to(ROOT)}", path) for path in (*COMMON, *sorted(KINDS.glob("*/backend")))),
     without=frozenset({*LOCKS, "node.in"}),
     on=SERVERS,
 )
@@ -131,8 +131,9 @@ def added(servers: Path) -> ImageSource:
             `npm/npm.txt`; both were written by `quarterturn.servers.install`, and neither is a stranger's text.
     """
     beside = [
-        (f"added/{folder.name}/{inside or path.name}", path)
-        for folder in sorted(servers.glob("[!.]*"))
+        (f"added/{folder.relative_to(servers)}/{inside or path.name}", path)
+        for server in sorted(servers.glob("[!.]*"))
+        for folder in (server, *sorted(server.glob("services/*")))
         for pattern, inside in INSTALLED_FROM.items()
         for path in sorted(folder.glob(pattern))
         if path.is_file()
