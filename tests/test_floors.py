@@ -83,6 +83,7 @@ ALONE = (
     "sandbox.images.relay.relay",
     "sandbox.images.world.init",
     "sandbox.kinds.common.backend.program",
+    "sandbox.kinds.common.services.services",
     "sandbox.kinds.calendar.backend.service",
     "sandbox.kinds.mailbox.backend.service",
     "sandbox.kinds.postgres.backend.cluster",
@@ -108,6 +109,7 @@ LOOSE_JSON = {
     "sandbox.judge.said_values": "a child reads the session that its own runner wrote",
     "vault.keys.locks.lock": "a schema of this package",
     "vault.keys.locks.pkcs11_process": "a child reads the request that its own runner wrote",
+    "sandbox.kinds.common.services.services": "the manifest's own description, on its command line",
     "sandbox.model_gateway.server": "the runner's own description of the upstream, from a file in memory",
 }
 

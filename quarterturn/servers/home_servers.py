@@ -12,7 +12,7 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,12 +22,15 @@ from quarterturn.home.paths import HomePaths
 from quarterturn.launcher import pip_settings
 from quarterturn.launcher.images import reach
 from quarterturn.servers import install
+from quarterturn.servers.local_package import DIRECT, KEPT_IN, LocalPackage
 from quarterturn.servers.npm_lock import MAX_LOCK_BYTES
 from sandbox.boxes.box import Box
+from sandbox.errors import Malformed as BadState
 from sandbox.images.build import ensure_added
 from sandbox.servers import manifest
 from sandbox.servers.registry import SERVERS
-from sandbox.servers.server import LOCKS, Server, added_at
+from sandbox.servers.server import LOCKS, SERVICES_FOLDER, Server, added_at
+from sandbox.servers.services import KIND_PORTS
 from vault.files import write_atomically
 from vault.keys import private_files
 from vault.task.lifecycle import TaskState
@@ -35,6 +38,7 @@ from verifiers.errors import Malformed as NotFitting
 from verifiers.predicates import namespaces
 
 if TYPE_CHECKING:
+    from sandbox.runs.tool_listing import FirstStart
     from vault.store.tasks import TaskRecord
 
 MAX_MANIFEST = 64 * 1024
@@ -92,8 +96,8 @@ class HomeServers:
             raise NotFound(f"this home has added no server {name!r}; `quarterturn server list` shows the servers")
         return self._load(self._folder / name)
 
-    def add(self, source: Path, make_box: Callable[[], Box]) -> Server:
-        """Install a server, start it, record its tools, and keep it; nothing is kept where a step fails.
+    def add(self, source: Path, make_box: Callable[[], Box]) -> tuple[Server, FirstStart]:
+        """Install a server, start it, record its tools, call one, and keep it; nothing is kept where a step fails.
 
         Args:
             source: a manifest, or a folder that holds one and perhaps its lock, constraints and recorded tools.
@@ -106,18 +110,25 @@ class HomeServers:
             Unavailable: it cannot be installed, or does not start.
         """
         file = source / manifest.FILE if source.is_dir() else source
-        name, package, version = self._fitting(file)
+        name = self._fitting(file)
         recorded = _recorded(file.parent / manifest.TOOLS)
         shutil.rmtree(self._folder / name, ignore_errors=True)  # what an interrupted `remove` left
         self._folder.mkdir(exist_ok=True)
         with private_files.folder_beside(self._folder / name) as part:
             part.chmod(0o755)
-            for beside in (install.lock_name(package), install.CONSTRAINTS, manifest.PREDICATES):
-                if text := _text(file.parent / beside):
-                    (part / beside).write_text(text, encoding="utf-8")
+            if text := _text(file.parent / manifest.PREDICATES):
+                (part / manifest.PREDICATES).write_text(text, encoding="utf-8")
             shutil.copyfile(file, part / manifest.FILE)
-            install.install(part, name, package, version, file.parent)
-            tools = _listed(make_box(), self._load(part, name))
+            for place, package, version in _packages(_document(file)):
+                (part / place).mkdir(parents=True, exist_ok=True)
+                for beside in (install.lock_name(package), install.CONSTRAINTS):
+                    if text := _text(file.parent / place / beside):
+                        (part / place / beside).write_text(text, encoding="utf-8")
+                if local := LocalPackage.of(package, file.parent):
+                    local.keep(place.rpartition("/")[2] or name, version, part / place)
+                install.install(part / place, f"{name}/{place}".rstrip("/"), package, version, file.parent / place)
+            first = _first_start(make_box(), self._load(part, name))
+            tools = first.tools
             _refuse_names(name, tools)
             if recorded is not None and (difference := compared(recorded, tools)):
                 noted = file.parent / manifest.TOOLS
@@ -130,7 +141,7 @@ class HomeServers:
                     raise
                 raise _taken(name) from None  # somebody else has added one of this name meanwhile
         self.register()
-        return self.server(name)
+        return self.server(name), first
 
     def record(self, name: str, make_box: Callable[[], Box]) -> ToolDifference:
         """Install what is missing, start the server, write down its tools, and say what changed.
@@ -140,9 +151,9 @@ class HomeServers:
         """
         server = self.server(name)
         folder = self._folder / name
-        if self.missing(name):
-            install.install(folder, name, server.package, server.version)
-        tools = _listed(make_box(), self._load(folder))
+        for place, package, version in self._missing(name):
+            install.install(folder / place, f"{name}/{place}".rstrip("/"), package, version)
+        tools = _first_start(make_box(), self._load(folder)).tools
         _refuse_names(name, tools)
         _write_tools(folder, tools)
         return compared(server.tools, tools)
@@ -159,13 +170,19 @@ class HomeServers:
             raise NotFound(
                 f"the programs of {name} are not installed: `quarterturn server record {name}` installs them"
             )
-        return compared(server.tools, _listed(make_box(), server))
+        return compared(server.tools, _first_start(make_box(), server).tools)
 
     def missing(self, name: str) -> bool:
         """Say whether a server's programs are not installed, as in a home that was made of a backup."""
-        lock = install.lock_name(self.server(name).package)
-        program = "python/bin/python" if lock == install.REQUIREMENTS else "npm/node_modules"
-        return not (self._folder / name / program).exists()
+        return any(self._missing(name))
+
+    def _missing(self, name: str) -> Iterator[tuple[str, str, str]]:
+        """Yield those of a server's packages whose programs are not installed."""
+        for place, package, version in _packages(_document(self._folder / name / manifest.FILE)):
+            is_python = install.lock_name(package) == install.REQUIREMENTS
+            program = "python/bin/python" if is_python else "npm/node_modules"
+            if not (self._folder / name / place / program).exists():
+                yield place, package, version
 
     def build_image(self, say: Callable[[str], None]) -> str:
         """Build the image of a world with these servers, for the docker box, if it is missing, and give its tag.
@@ -208,18 +225,21 @@ class HomeServers:
         (self._folder / name / manifest.FILE).unlink()  # from now on it is none, whatever stops the rest
         shutil.rmtree(self._folder / name)
 
-    def _fitting(self, file: Path) -> tuple[str, str, str]:
-        """Check all that can be known before anything is installed, and give name, package and version.
+    def _fitting(self, file: Path) -> str:
+        """Check all that can be known before anything is installed, and return the server's name.
 
         Raises:
             NotFound, Malformed, Refused: as for `add`.
         """
         document = _document(file)
-        name, package = document["server"], document["package"]
-        try:
-            install.lock_name(package)
-        except Malformed as error:
-            raise Malformed(f"{file} at $.package: {error}") from None
+        name: str = document["server"]
+        for place, package, version in _packages(document):
+            try:
+                install.lock_name(package)
+            except Malformed as error:
+                raise Malformed(f"{file} at $.{f'{place}/'.lstrip('/').replace('/', '.')}package: {error}") from None
+            if local := LocalPackage.of(package, file.parent):
+                local.check(version)
         if name in SERVERS or name in self.names():
             raise _taken(name)
         own = file.parent / manifest.PREDICATES
@@ -236,13 +256,18 @@ class HomeServers:
                 server.own.check()
         except NotFitting as error:
             raise Malformed(f"{file}: {error}") from None
+        try:
+            server.seed(server.start_with)
+        except BadState as error:
+            raise Malformed(f"{file} at $.start_with: {error}") from None
         others = {other.root: other.name for other in SERVERS.values()}
         if server.root in others:
             raise Refused(
                 f"{file} at $.state.folder: the server {others[server.root]} has the folder {server.root!r}, and a "
                 "world may hold both: choose another"
             )
-        return name, package, document["version"]
+        _refuse_ports(server, str(file))
+        return name
 
     def _load(self, folder: Path, name: str | None = None) -> Server:
         text = (folder / manifest.FILE).read_text(encoding="utf-8")
@@ -267,7 +292,10 @@ def of_home(home: Path) -> HomeServers:
 
 def kept_files(folder: Path) -> list[Path]:
     """List what a backup holds of `<home>/servers`: everything but the installed programs, which a lock brings back."""
-    names = (manifest.FILE, manifest.TOOLS, manifest.PREDICATES, install.CONSTRAINTS, *LOCKS)
+    own = (DIRECT, f"{KEPT_IN}/*")  # of a package that no registry has
+    each = (install.CONSTRAINTS, *LOCKS, *own)
+    services = (f"{SERVICES_FOLDER}/*/{name}" for name in each)
+    names = (manifest.FILE, manifest.TOOLS, manifest.PREDICATES, *each, *services)
     return [path for name in names for path in sorted(folder.glob(f"*/{name}"))]
 
 
@@ -280,10 +308,33 @@ def compared(before: Mapping[str, Any], after: Mapping[str, Any]) -> ToolDiffere
     )
 
 
-def _listed(box: Box, server: Server) -> dict[str, dict[str, Any]]:
-    from sandbox.runs.tool_listing import listed  # noqa: PLC0415 - the protocol's package loads slowly, and few verbs ask
+def _packages(document: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """List a manifest's packages: the folder in the server's own, `package` and `version`."""
+    packages = [("", document["package"], document["version"])]
+    for name, about in document.get("services", {}).items():
+        if "package" in about:
+            packages.append((f"{SERVICES_FOLDER}/{name}", about["package"], about["version"]))
+    return packages
 
-    return listed(box, server)
+
+def _refuse_ports(server: Server, what: str) -> None:
+    """Refuse a service on a port that a state kind or another server has: a world may hold both."""
+    taken = dict.fromkeys(KIND_PORTS, "a state kind")
+    for other in SERVERS.values():
+        taken |= {about["port"]: f"the server {other.name}" for about in other.services.values()}
+    for name, about in server.services.items():
+        if about["port"] in taken:
+            raise Refused(
+                f"{what} at $.services.{name}.port: {taken[about['port']]} has the port {about['port']}, and a world "
+                "may hold both: choose another"
+            )
+        taken[about["port"]] = f"the service {name}"
+
+
+def _first_start(box: Box, server: Server) -> FirstStart:
+    from sandbox.runs import tool_listing  # noqa: PLC0415 - the protocol's package loads slowly, and few verbs ask
+
+    return tool_listing.start(box, server)
 
 
 def _document(file: Path) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ No code of a package runs outside the box, and no option of a lock reaches a cli
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -23,7 +24,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from packaging.utils import canonicalize_name
+from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from quarterturn.errors import Malformed, Unavailable
 from quarterturn.launcher import locks
@@ -31,9 +32,11 @@ from quarterturn.launcher.installer import Installer
 from quarterturn.launcher.steps import Stop
 from quarterturn.servers import npm_lock, python_lock
 from quarterturn.servers.archives import fetch_tarballs, fetch_wheels, npm_machine, run_npm
+from quarterturn.servers.local_package import DIRECT, kept_archive
+from quarterturn.servers.python_lock import Requirement
 from quarterturn.servers.unpacked import write_files
 from sandbox.boxes.bwrap.box import BwrapBox
-from sandbox.images.added.unpack import LIST
+from sandbox.images.added.unpack import FOLDER, LIST, PACKAGE_TARBALL
 from sandbox.isolation.program_copies import interpreter
 from sandbox.kinds.common.state_kind import ROOT
 from sandbox.servers.server import LOCKS, NPM, PYTHON, added_at
@@ -41,6 +44,8 @@ from sandbox.servers.server import LOCKS, NPM, PYTHON, added_at
 REQUIREMENTS, NPM_LOCK = LOCKS
 CONSTRAINTS = "constraints.txt"
 """Beside a manifest: what pip calls constraints, for a package that says too little of what it needs (`mcp<2`)."""
+FETCHED = "fetched.txt"
+"""In an environment: which wheels were fetched for it, which is its lock without the server's own package."""
 SHOWN = 600  # characters of what a client said
 _PART = ".part-"
 _NPMRC = "omit-lockfile-registry-resolved=true\n"
@@ -76,7 +81,7 @@ def install(folder: Path, server: str, package: str, version: str, source: Path 
             Or of `sandbox.errors`: this machine has no bubblewrap.
     """
     kind, place = ("wheels", PYTHON) if lock_name(package) == REQUIREMENTS else ("npm", NPM)
-    wanted = _Package(package.partition(":")[2], version, folder, source or folder)
+    wanted = _Package(package.partition(":")[2], version, folder, source or folder, kept_archive(folder))
     box = BwrapBox(run_class="sealed")
     box.check()
     installer = Installer(ROOT, os.environ)
@@ -94,6 +99,7 @@ def install(folder: Path, server: str, package: str, version: str, source: Path 
             ) from None
         if kind == "wheels":
             _make_environment(part)
+            shutil.copyfile(archives / REQUIREMENTS, part / FETCHED)
         else:
             shutil.copyfile(archives / LIST, part / LIST)
         try:
@@ -114,12 +120,14 @@ class _Package:
         version: its version.
         folder: of the server, where its lock lies.
         shown: where that came from, for messages.
+        archive: its own package, where no registry has it.
     """
 
     name: str
     version: str
     folder: Path
     shown: Path
+    archive: Path | None
 
     def text(self, name: str) -> str | None:
         """Read a file that may have come with the manifest.
@@ -167,43 +175,74 @@ def _make_environment(folder: Path) -> None:
 
 
 def _fetch_python(installer: Installer, package: _Package, archives: Path) -> None:
-    wanted, what = f"{package.name}=={package.version}", str(package.shown / REQUIREMENTS)
+    what, own = str(package.shown / REQUIREMENTS), None
+    name, version = package.name.partition("[")[0], package.version
+    if package.archive is not None:
+        own = archives / package.archive.name
+        shutil.copyfile(package.archive, own)
+        name = parse_wheel_filename(own.name)[0]
+    wanted = f"{package.name if own is None else name}=={version}"
     limits = package.text(CONSTRAINTS)
     written = python_lock.constraints(limits, str(package.shown / CONSTRAINTS)) if limits else ""
     text = package.text(REQUIREMENTS)
     if text is None:
-        text = _resolved_python(installer, wanted, written, archives)
+        text = _resolved_python(installer, package, own, written, archives)
     requirements = python_lock.parse(text, what)
-    name, version = canonicalize_name(package.name.partition("[")[0]), python_lock.normalised(package.version)
-    if not any((requirement.name, requirement.version) == (name, version) for requirement in requirements):
+    pin = (canonicalize_name(name), python_lock.normalised(version))
+    pinned = [requirement for requirement in requirements if (requirement.name, requirement.version) == pin]
+    if not pinned:
         raise Malformed(f"{what} does not pin {wanted}: remove it to have it resolved again, or mend the manifest")
-    fetch_wheels(installer, requirements, archives)
+    if own is not None and _sha256(own) not in pinned[0].digests:
+        raise Malformed(
+            f"{what} pins {wanted} with another hash than {own.name} has: remove it to have it resolved again"
+        )
+    fetched = [requirement for requirement in requirements if own is None or requirement not in pinned]
+    fetch_wheels(installer, fetched, archives)
     (package.folder / REQUIREMENTS).write_text(python_lock.text_of(requirements))
 
 
-def _resolved_python(installer: Installer, wanted: str, constraints: str, folder: Path) -> str:
-    source, limits, output = (folder / name for name in ("requirements.in", CONSTRAINTS, REQUIREMENTS))
-    source.write_text(f"{wanted}\n")
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _resolved_python(installer: Installer, package: _Package, own: Path | None, constraints: str, folder: Path) -> str:
+    """Return the lock that uv resolves, with the server's own wheel, which uv reads closed, by its digest."""
+    source, limits, output = (folder / name for name in (DIRECT, CONSTRAINTS, REQUIREMENTS))
     limits.write_text(constraints)
-    words = (*locks.OPTIONS, *locks.BARE, "--constraints", limits, "--output-file", output, source)
-    installer.run_uv("pip", "compile", *words, what=f"resolving {wanted}")
-    return output.read_text()
+    words: list[str | Path] = [*locks.OPTIONS, *locks.BARE, "--constraints", limits, "--output-file", output]
+    line = ""
+    if own is None:
+        source.write_text(f"{package.name}=={package.version}\n")
+    else:
+        name, version, *_ = parse_wheel_filename(own.name)
+        line = f"{Requirement(name, str(version), (_sha256(own),))}\n"
+        extras = package.name[len(package.name.partition("[")[0]) :]
+        needed = package.text(DIRECT)
+        source.write_text(f"{name}{extras} @ {own.as_uri()}\n" if needed is None else needed)
+        words += ["--no-emit-package", name]
+    installer.run_uv("pip", "compile", *words, source, what=f"resolving {package.name}")
+    return output.read_text() + line
 
 
 def _fetch_npm(installer: Installer, package: _Package, archives: Path) -> None:
-    text = package.text(NPM_LOCK)
+    name, local = (package.name, False) if package.archive is None else (FOLDER, True)
+    if package.archive is not None:
+        shutil.copyfile(package.archive, archives / PACKAGE_TARBALL)
+    text, what = package.text(NPM_LOCK), str(package.shown / NPM_LOCK)
     if text is None:
-        text = _resolved_npm(installer, package.name, package.version, archives)
-    what = str(package.shown / NPM_LOCK)
-    tarballs = npm_lock.parse(text.encode(), package.name, package.version, npm_machine(), what)
+        text = _resolved_npm(installer, name, package.version, archives, local=local)
+    tarballs = npm_lock.parse(text.encode(), name, package.version, npm_machine(), what, local=local)
     fetch_tarballs(installer, tarballs, archives)
     (package.folder / NPM_LOCK).write_text(text)
 
 
-def _resolved_npm(installer: Installer, name: str, version: str, folder: Path) -> str:
-    document = {"name": "quarterturn-server", "private": True, "dependencies": {name: version}}
+def _resolved_npm(installer: Installer, name: str, version: str, folder: Path, *, local: bool) -> str:
+    wanted = f"file:{PACKAGE_TARBALL}" if local else version
+    document = {"name": "quarterturn-server", "private": True, "dependencies": {name: wanted}}
     (folder / "package.json").write_text(json.dumps(document))
     (folder / ".npmrc").write_text(_NPMRC)
     words = ("install", "--package-lock-only", "--no-audit", "--no-fund")
-    run_npm(installer, *words, folder=folder, what=f"resolving {name}@{version}")
-    return (folder / NPM_LOCK).read_text(encoding="utf-8")
+    run_npm(installer, *words, folder=folder, what=f"resolving {name}@{version}", tarball=local)
+    text = (folder / NPM_LOCK).read_text(encoding="utf-8")
+    return npm_lock.of_local(text.encode(), NPM_LOCK) if local else text

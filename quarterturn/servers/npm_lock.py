@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from quarterturn.errors import Malformed
+from sandbox.images.added.unpack import FOLDER, LOCAL
 from vault.canonical import parse_object
 from vault.errors import Malformed as NotJson
 
@@ -42,28 +44,43 @@ class Tarball:
         name: the package; another one than the path's last part where it has an alias.
         version: its version.
         sha512: in hexadecimal.
+        local: whether it is the server's own, which no registry has.
     """
 
     path: str
     name: str
     version: str
     sha512: str
+    local: bool = False
 
     @property
     def spec(self) -> str:
-        """Return how npm is asked for it."""
-        return f"{self.name}@{self.version}"
+        """Return how npm is asked for it, and the unpacker's list calls it."""
+        return f"{LOCAL if self.local else ''}{self.name}@{self.version}"
 
 
-def parse(data: bytes, name: str, version: str, machine: Mapping[str, str], what: str) -> list[Tarball]:
+def of_local(data: bytes, what: str) -> str:
+    """Return the lock that npm resolved for a tarball on this disk as `parse` reads it, by version and digest alone."""
+    lock = parse_object(data, what, max_size=MAX_LOCK_BYTES)
+    packages = lock["packages"]
+    entry = packages[f"node_modules/{FOLDER}"]
+    entry.pop("resolved", None)
+    packages[""]["dependencies"] = {FOLDER: entry["version"]}
+    return json.dumps(lock, indent=2) + "\n"
+
+
+def parse(
+    data: bytes, name: str, version: str, machine: Mapping[str, str], what: str, *, local: bool = False
+) -> list[Tarball]:
     """Read a lock, and give what is fetched and unpacked for this machine.
 
     Args:
         data: the file's bytes.
-        name: the package that the manifest names.
+        name: the package that the manifest names; `package` for the server's own.
         version: the version that it names.
         machine: `os`, `cpu` and `libc` as npm calls them; optional packages for others are left out.
         what: what the lock is called in messages.
+        local: whether that package is the server's own tarball.
 
     Raises:
         Malformed: it is no such lock, pins another version, or an entry comes from elsewhere than the registry.
@@ -91,7 +108,7 @@ def parse(data: bytes, name: str, version: str, machine: Mapping[str, str], what
         if path:
             tarball = _tarball(path, entry, f"{what} at packages[{path[:MAX_SHOWN_CHARACTERS]!r}]")
             if tarball is not None and not _is_for_others(entry, machine):
-                tarballs.append(tarball)
+                tarballs.append(replace(tarball, local=local and path == f"node_modules/{name}"))
     return tarballs
 
 

@@ -95,6 +95,10 @@ class World(Protocol):
         """The servers that ended by themselves so far."""
         ...
 
+    def report(self, timeout: float) -> tuple[Exit, ...]:
+        """Return the programs that run, each with the last that it wrote on standard error; `timeout` in seconds."""
+        ...
+
     def channel(self) -> socket.socket:
         """Return the gateway's end of the channel; bytes to and from the servers are pumped until `freeze`."""
         ...

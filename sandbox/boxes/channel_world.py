@@ -19,6 +19,10 @@ class ChannelWorld:
         """The servers that ended by themselves so far."""
         return self._channel.exits
 
+    def report(self, timeout: float) -> tuple[Exit, ...]:
+        """Return the programs that run, each with the last that it wrote on standard error."""
+        return self._channel.report(timeout)
+
     def channel(self) -> socket.socket:
         """Return the gateway's end of the channel."""
         return self._channel.gateway_end()

@@ -100,6 +100,11 @@ def _backend_document(server: Server) -> dict[str, Any]:
     }
 
 
+def call_groups(servers: Sequence[Server]) -> tuple[str, ...]:
+    """Return the groups of system calls that a world with these servers may make beside; its filter is one for all."""
+    return tuple(sorted({group for server in servers for group in server.system_calls}))
+
+
 def world_environment(own: Mapping[str, str]) -> dict[str, str]:
     """Return a server's variables: a small base that names nothing of the host, and its own over it."""
     ours = {"PATH": WORLD_PATH, "HOME": "/tmp", "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONDONTWRITEBYTECODE": "1"}  # noqa: S108 - in the world

@@ -113,16 +113,26 @@ class WorldServers:
         line = self._lines[server]
         line.wanted.set()
         tools: list[Mapping[str, Any]] = []
-        with anyio.move_on_after(self._call_seconds), suppress(MCPError, ValueError, RuntimeError, OSError):
+        with anyio.move_on_after(self._call_seconds), suppress(RuntimeError, OSError):
             await line.settled.wait()
             cursor = None
-            while line.client is not None:
-                page = await line.client.list_tools(cursor=cursor)
-                tools += [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in page.tools]
-                cursor = page.next_cursor
-                if not cursor:
-                    return tools
+            try:
+                while line.client is not None:
+                    page = await line.client.list_tools(cursor=cursor)
+                    tools += [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in page.tools]
+                    cursor = page.next_cursor
+                    if not cursor:
+                        return tools
+            except (MCPError, ValueError) as error:
+                line.refuse("tools/list", error)
         return None
+
+    def failure(self, server: str) -> str:
+        """Return why a server cannot be talked to, as the end of a sentence about it; or nothing where it may be late.
+
+        What it says is the server's own, unescaped.
+        """
+        return self._lines[server].failure
 
     def stray(self, server: str) -> bytes:
         """Return how the first line of a server's output begins that is no message of the protocol; or nothing."""
@@ -138,7 +148,9 @@ class WorldServers:
             if error.code in {CONNECTION_CLOSED, REQUEST_TIMEOUT}:
                 self._tell("lost", server)
             return ToolReply.error(error.message)
-        except (ValueError, anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError, OSError):
+        except (ValueError, anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError, OSError) as error:
+            if isinstance(error, ValueError):
+                self._lines[server].refuse("tools/call", error)
             self._tell("lost", server)
             return ToolReply.error(f"the server {server} is not available")
         return ToolReply(content, bool(result.is_error), result.structured_content)
@@ -152,11 +164,13 @@ class WorldServers:
         """Open one session and hold it until its line ends; nothing that goes wrong here ends the others."""
         try:
             await line.wanted.wait()
-            with suppress(Exception):
+            try:
                 async with Client(line, mode=HANDSHAKE) as client:
                     line.client = client
                     line.settled.set()
                     await line.ended.wait()
+            except Exception as error:
+                line.refuse("initialize", error)
         finally:
             line.forget()
         line.client = None
@@ -184,6 +198,7 @@ class _Line:
         self.settled = anyio.Event()
         self.ended = anyio.Event()
         self.stray = b""  # how the first line begins that is no message
+        self.failure = ""  # why nothing can be said to it
         self._buffer = bytearray()
         self._incoming: MemoryObjectSendStream[SessionMessage | Exception]
         self._outgoing: MemoryObjectReceiveStream[SessionMessage | Exception]
@@ -200,13 +215,13 @@ class _Line:
     def feed(self, payload: bytes) -> None:
         """Take output of the server; an empty payload is its end."""
         if not payload or len(self._buffer) + len(payload) > MAX_LINE:
-            self.close()
+            self._end("wrote a line of more than 4 MiB" if payload else "closed its standard output")
             return
         *complete, rest = (self._buffer + payload).split(b"\n")
         self._buffer = rest
         for line in filter(None, complete):
             if nodes(bytes(line)) > MAX_NODES:
-                self.close()
+                self._end(f"wrote a message of more than {MAX_NODES} values")
                 return
             message = _parsed(bytes(line))
             if isinstance(message, Exception):
@@ -216,8 +231,21 @@ class _Line:
             except (anyio.ClosedResourceError, anyio.BrokenResourceError):
                 return
             except anyio.WouldBlock:
-                self.close()
+                self._end(f"wrote more than {MAX_QUEUED} lines that nobody had asked for")
                 return
+
+    def refuse(self, method: str, error: Exception) -> None:
+        """Note that the server answered a request of the protocol itself with an error, or with something else."""
+        while isinstance(error, ExceptionGroup):
+            error = error.exceptions[0]
+        if not isinstance(error, MCPError):
+            self.failure = self.failure or f"gave `{method}` an answer that is none of MCP ({type(error).__name__})"
+        elif error.code not in {CONNECTION_CLOSED, REQUEST_TIMEOUT}:
+            self.failure = self.failure or f"answered `{method}` with an error: {error.message}"
+
+    def _end(self, why: str) -> None:
+        self.failure = self.failure or why
+        self.close()
 
     def close(self) -> None:
         """End the server's output: whoever waits for an answer gets an error."""

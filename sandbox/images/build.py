@@ -77,7 +77,7 @@ LOCKS = ("node.txt", "npm")  # of the servers that come from npm; they lie in th
 ROOT = HERE.parents[1]
 FOLDERS = ROOT / "sandbox" / "servers"  # one a server
 KINDS = ROOT / "sandbox" / "kinds"  # one a state kind
-FROZEN = KINDS / "common" / "frozen"  # what stops a server's clock
+COMMON = (KINDS / "common" / "frozen", KINDS / "common" / "services")  # what stops clocks, and keeps services up
 RELAY = ImageSource("quarterturn-relay", HERE / "relay")
 SERVERS = ImageSource(
     "quarterturn-servers",
@@ -90,7 +90,7 @@ SERVERS = ImageSource(
 WORLD = ImageSource(
     "quarterturn-world",
     IN_WORLD,
-    beside=tuple((f"ours/{path.relative_to(ROOT)}", path) for path in (FROZEN, *sorted(KINDS.glob("*/backend")))),
+    beside=tuple((f"ours/{path.relative_to(ROOT)}", path) for path in (*COMMON, *sorted(KINDS.glob("*/backend")))),
     without=frozenset({*LOCKS, "node.in"}),
     on=SERVERS,
 )
@@ -99,8 +99,9 @@ LLM = ImageSource("quarterturn-agent-llm", ROOT / "examples" / "agents" / "llm")
 IMAGES = (RELAY, SERVERS, WORLD, RULEBOOK, LLM)  # what another stands on comes before it
 ADDED = "quarterturn-added"
 INSTALLED_FROM = {  # in the folder of an added server -> in its folder in the image
-    "requirements.txt": "requirements.txt",
+    "python/fetched.txt": "requirements.txt",
     "npm/npm.txt": "npm.txt",
+    "package/*": "",  # its own wheel or tarball, which no registry has
 }
 
 
@@ -126,14 +127,16 @@ def added(servers: Path) -> ImageSource:
     """Return what the image of a world with the servers that a home has added is built from; its base is a world.
 
     Args:
-        servers: `<home>/servers`, with a folder for each server: `requirements.txt`, or for an npm package
+        servers: `<home>/servers`, with a folder for each server: `python/fetched.txt`, or for an npm package
             `npm/npm.txt`; both were written by `quarterturn.servers.install`, and neither is a stranger's text.
     """
     beside = [
-        (f"added/{folder.name}/{inside}", folder / name)
-        for folder in sorted(servers.glob("[!.]*"))
-        for name, inside in INSTALLED_FROM.items()
-        if (folder / name).is_file()
+        (f"added/{folder.relative_to(servers)}/{inside or path.name}", path)
+        for server in sorted(servers.glob("[!.]*"))
+        for folder in (server, *sorted(server.glob("services/*")))
+        for pattern, inside in INSTALLED_FROM.items()
+        for path in sorted(folder.glob(pattern))
+        if path.is_file()
     ]
     return ImageSource(ADDED, HERE / "added", (("node.txt", IN_WORLD / "node.txt"), *beside))
 

@@ -16,11 +16,11 @@ Values: linux/sched.h, linux/socket.h, asm/ioctls.h, linux/fs.h, asm/mman.h, lin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from sandbox.isolation.seccomp import Rule, allowing
-from sandbox.isolation.system_calls import NUMBERS, RELAY, WORLD, Numbers
+from sandbox.isolation.system_calls import GROUPS, NUMBERS, RELAY, WORLD, Numbers
 
 Kind: TypeAlias = Literal["agent", "world", "relay"]
 
@@ -75,10 +75,16 @@ LISTS: Mapping[Kind, Mapping[str, Numbers]] = {
 }
 
 
-def filter_of(kind: Kind, machine: str | None = None) -> bytes:
+def filter_of(kind: Kind, machine: str | None = None, groups: Sequence[str] = ()) -> bytes:
     """Return the filter of a place for a machine (this one by default) as an array of `struct sock_filter`.
+
+    Args:
+        kind: the kind of place.
+        machine: the machine.
+        groups: the groups of calls that it may make beside (`sandbox.isolation.system_calls.GROUPS`).
 
     Raises:
         Unavailable: there are no numbers for that architecture.
     """
-    return allowing(LISTS[kind], CONDITIONS, machine)
+    more = {name: numbers for group in groups for name, numbers in GROUPS[group].calls.items()}
+    return allowing({**LISTS[kind], **more}, CONDITIONS, machine)

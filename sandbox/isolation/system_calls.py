@@ -19,6 +19,7 @@ Numbers: the kernel's `unistd` headers, as (x86_64, aarch64); None where the arc
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 Numbers: TypeAlias = tuple[int | None, int | None]
@@ -318,6 +319,63 @@ WORLD = (
 )
 """What a world may make: what our init, Python, Node, git, PostgreSQL, Redis and Dovecot were seen to make, and what
 other versions of their libraries make in the same place."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallGroup:
+    """A group of calls that a server's manifest may ask for beyond what worlds may make.
+
+    Attributes:
+        needed_by: what asks for it.
+        opens: what the whole world of a task may do with it, which others may not.
+        calls: the calls.
+    """
+
+    needed_by: str
+    opens: str
+    calls: Mapping[str, Numbers] = field(repr=False)
+
+
+GROUPS: Mapping[str, CallGroup] = {
+    "watch-files": CallGroup(
+        "watchers of files (inotify), as watchdog and chokidar",
+        "seeing when another place opens a program that both share",
+        {
+            "inotify_init": (253, None),
+            "inotify_init1": (294, 26),
+            "inotify_add_watch": (254, 27),
+            "inotify_rm_watch": (255, 28),
+        },
+    ),
+    "machine-load": CallGroup(
+        "what sizes itself by the machine (sysinfo)",
+        "the machine's load, memory and uptime",
+        {"sysinfo": (99, 179)},
+    ),
+    "asynchronous-reads": CallGroup(
+        "databases that read by `io_submit`",
+        "whether another place has read a part of a shared file",
+        {
+            "io_setup": (206, 0),
+            "io_destroy": (207, 1),
+            "io_submit": (209, 2),
+            "io_cancel": (210, 3),
+            "io_getevents": (208, 4),
+        },
+    ),
+    "resolve-paths": CallGroup(
+        "programs that open files by `openat2`",
+        "whether another place has looked a path up",
+        {"openat2": (437, 437)},
+    ),
+    "as-agents": CallGroup(
+        "browsers: memory files, timers, queues",
+        "all that agents may, as to run a program that no file shows",
+        {name: numbers for name, numbers in NUMBERS.items() if name not in WORLD},
+    ),
+}
+"""What more a world may be given, by the names of `system_calls` in a manifest; an attack in
+`tests/sandbox/isolation/test_groups.py` shows what each opens. io_uring is none: no filter sees what is asked of it."""
 
 RELAY = (
     # files

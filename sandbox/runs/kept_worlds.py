@@ -90,6 +90,10 @@ class _KeptWorld:
         """The servers that ended by themselves so far."""
         return self._world.exits
 
+    def report(self, timeout: float) -> tuple[Exit, ...]:
+        """Return the programs that run, each with the last that it wrote on standard error."""
+        return self._world.report(timeout)
+
     def channel(self) -> socket.socket:
         """Return the gateway's end of the channel."""
         return self._world.channel()

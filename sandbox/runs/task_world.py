@@ -1,6 +1,7 @@
 """Builds the state of a world from a task document, and the question that is asked of it in the end.
 
-Every server of which the task lists a tool is seeded, with an empty state where the document gives none. A document
+Every server of which the task lists a tool is seeded; where the document gives no state, with what it starts with, or
+an empty one. A document
 that no world can be made from is refused before anything is started, with the place that is wrong.
 """
 
@@ -32,7 +33,7 @@ def servers_of(document: Mapping[str, Any]) -> tuple[Server, ...]:
             raise Malformed(f"the task at $.available_tools[{place}] names {tool!r}, which no pinned server has")
     names = sorted({tool.partition(".")[0] for tool in document["available_tools"]})
     servers = tuple(SERVERS[name] for name in names)
-    kinds = [server.kind for server in servers if server.backend]
+    kinds = [server.kind for server in servers if KINDS[server.kind].backend]
     if twice := next((kind for kind in kinds if kinds.count(kind) > 1), None):
         raise Malformed(
             f"the task at $.available_tools lists two servers of the state kind {twice}, whose backend a world has once"
@@ -53,7 +54,7 @@ def seed(document: Mapping[str, Any]) -> FileTree:
         raise Malformed(f"the task at $.initial_state.{extra[0]} seeds a server of which no tool is listed")
     nodes: dict[str, Node] = {}
     for server in servers:
-        state = states.get(server.name, {})
+        state = states.get(server.name, server.start_with)
         check(server.state_schema, state, f"the initial state of {server.name}")
         nodes |= {server.root: DIRECTORY, **server.seed(state).under(server.root)}
     return FileTree(nodes)

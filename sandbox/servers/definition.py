@@ -18,7 +18,7 @@ from typing import Any
 from sandbox.kinds.common.state_kind import OUR_KINDS, PROGRAMS, ROOT
 from sandbox.servers.manifest import PREDICATES
 from sandbox.servers.registry import SERVERS
-from sandbox.servers.server import LOCKS, Server
+from sandbox.servers.server import LOCKS, SERVICES_FOLDER, Server
 from vault.canonical import canonical
 
 _LOCKS = "sandbox/images/world"  # of what comes from npm, and of Node
@@ -38,16 +38,20 @@ def definition(server: Server, checkout: Path = ROOT) -> dict[str, Any]:
     """Return a server's definition, with the files of a checkout of this repository."""
     backend = server.backend
     started = {"command": list(backend.command), "environment": dict(backend.environment)} if backend else None
+    start: dict[str, Any] = {"start_with": server.start_with} if server.start_with else {}
+    start |= {"system_calls": list(server.system_calls)} if server.system_calls else {}
     files = {path.relative_to(checkout).as_posix(): path for path in _files(server, checkout)}
     if server.folder is not None:
-        own = (*LOCKS, PREDICATES)
-        files |= {name: server.folder / name for name in own if (server.folder / name).is_file()}
+        own = (*LOCKS, PREDICATES, *(f"{SERVICES_FOLDER}/*/{lock}" for lock in LOCKS))
+        paths = (path for name in own for path in sorted(server.folder.glob(name)) if path.is_file())
+        files |= {path.relative_to(server.folder).as_posix(): path for path in paths}
     return {
         "name": server.name,
         "package": server.package,
         "version": server.version,
         "tools": dict(server.tools),
         "state": {"kind": server.kind, "folder": server.root, "file": server.file},
+        **start,
         "command": list(server.command),
         "environment": dict(server.environment),
         "backend": started,
@@ -68,6 +72,8 @@ def _files(server: Server, checkout: Path) -> Iterator[Path]:
         yield checkout / _LOCKS / "npm" / "package-lock.json"
     if f"{OUR_KINDS}/common/frozen/" in words:
         yield from _program(checkout / "sandbox" / "kinds" / "common" / "frozen")
+    if server.services:
+        yield from _program(checkout / "sandbox" / "kinds" / "common" / "services")
     if f"{OUR_KINDS}/{server.kind}/backend" in words:
         yield from _program(checkout / "sandbox" / "kinds" / server.kind / "backend")
         yield from _program(checkout / _COMMON)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sandbox.isolation.system_calls import GROUPS
 from sandbox.kinds.registry import KINDS
 from sandbox.servers.manifest import SCHEMA
 
@@ -27,6 +28,16 @@ the JSON Schema by `{SCHEMA_FILE}`.
 ## Keys
 
 | key | needed | meaning |
+|---|---|---|
+"""
+
+_GROUPS_HEAD = """
+## System calls
+
+`system_calls` adds groups to the worlds of all tasks that list a tool of the server, in both boxes. `quarterturn server
+add` names the group that a server lacks.
+
+| group | needed by | what it opens |
 |---|---|---|
 """
 
@@ -52,7 +63,7 @@ what it writes itself.
 
 def reference() -> str:
     """Write the page (Markdown)."""
-    tables = _HEAD + "".join(_rows(SCHEMA, "")) + _KINDS_HEAD + "".join(_kinds())
+    tables = _HEAD + "".join(_rows(SCHEMA, "")) + _GROUPS_HEAD + "".join(_groups()) + _KINDS_HEAD + "".join(_kinds())
     return tables + _STATES_HEAD + "".join(map(_state, sorted(KINDS)))
 
 
@@ -67,6 +78,13 @@ def _rows(schema: Mapping[str, Any], place: str) -> Iterator[str]:
         yield f"| `{place}{key}` | {needed} | {part.get('description', '')} |\n"
         if "properties" in part:
             yield from _rows(part, f"{place}{key}.")
+        if key == "services":
+            yield from _rows(part["additionalProperties"], f"{key}.NAME.")
+
+
+def _groups() -> Iterator[str]:
+    for name, group in GROUPS.items():
+        yield f"| `{name}` | {group.needed_by} | {group.opens} |\n"
 
 
 def _kinds() -> Iterator[str]:

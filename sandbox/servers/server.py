@@ -20,6 +20,8 @@ PYTHON, NPM = "python", "npm"
 """The folders of an added server's installed programs, in its own folder."""
 LOCKS = ("requirements.txt", "package-lock.json")
 """The locks of a server's package: of a PyPI package, and of an npm package."""
+SERVICES_FOLDER = "services"
+"""In an added server's folder: one a service that has a package of its own."""
 FOLDERS = ROOT / "sandbox" / "servers"  # of the shipped ones, one a server
 
 
@@ -47,6 +49,10 @@ class Server:
         backend: what it stands on, or None where it needs nothing but its folder.
         reader: the argument vector of the program that reads its frozen folder back; empty where nothing must.
         call_seconds: how long one call may take, if that is more than others have.
+        start_with: the initial state of its first start, and of a task that gives it none.
+        first_call: the tool that is called when it is added, with its arguments; None where any may be.
+        system_calls: the groups of system calls that its worlds may make beside what worlds may.
+        services: the helper programs that its backend keeps up, by name, as its manifest has them.
         own: the predicates that it has beside those of its state kind.
         folder: of an added server, where its files and programs lie on this machine; None for a shipped one.
     """
@@ -68,6 +74,10 @@ class Server:
     backend: Backend | None = None
     reader: Sequence[str] = ()
     call_seconds: float = 0
+    start_with: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    first_call: Mapping[str, Any] | None = None
+    system_calls: Sequence[str] = ()
+    services: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     own: OwnPredicates | None = None
     folder: Path | None = None
 

@@ -57,16 +57,16 @@ class Stream(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """A server that ended while the world lived on.
+    """A server that ended while the world lived on, or, in a report, one that runs.
 
     Attributes:
         server: its name.
-        code: its exit status, negative for a signal.
+        code: its exit status, negative for a signal; None where it runs.
         stderr: the last of what it wrote there; it may quote the state, so it is as secret as the task.
     """
 
     server: str
-    code: int
+    code: int | None
     stderr: str = field(default="", repr=False)
 
 
@@ -98,6 +98,8 @@ class WorldChannel:
         self._frozen = _Frozen()
         self._failure: str | None = None
         self._exits: list[Exit] = []
+        self._running: list[Exit] = []
+        self._reported = threading.Event()
         self._started = threading.Event()
         self._done = threading.Event()
         self._stopping = False
@@ -152,6 +154,17 @@ class WorldChannel:
         """The servers that ended by themselves so far."""
         with self._lock:
             return tuple(self._exits)
+
+    def report(self, timeout: float) -> tuple[Exit, ...]:
+        """Return the programs that run, each with the last that it wrote on standard error, as far as it is known."""
+        with self._lock:
+            self._running.clear()
+            self._reported.clear()
+            self._to_world += frames.pack(frames.CONTROL, json.dumps({"report": self._token}).encode())
+        self._wake()
+        self._reported.wait(timeout)
+        with self._lock:
+            return tuple(self._running)
 
     def freeze(self, timeout: float, *, keep: bool = False) -> FrozenState:
         """Stop pumping, freeze the world and take its state as it comes.
@@ -217,6 +230,7 @@ class WorldChannel:
         finally:
             self._done.set()
             self._started.set()
+            self._reported.set()
             with contextlib.suppress(OSError):
                 self._ours.shutdown(socket.SHUT_RDWR)
 
@@ -308,6 +322,11 @@ class WorldChannel:
         elif isinstance(message.get("exited"), dict) and len(self._exits) < frames.LAST_SERVER:
             facts = message["exited"]
             self._exits.append(Exit(str(facts.get("server")), int(facts.get("code") or 0), str(facts.get("stderr"))))
+        elif isinstance(message.get("running"), dict) and len(self._running) < 2 * frames.LAST_SERVER:
+            facts = message["running"]
+            self._running.append(Exit(str(facts.get("server")), None, str(facts.get("stderr"))))
+        elif "reported" in message:
+            self._reported.set()
         elif isinstance(message.get("frozen"), dict):
             self._frozen.report = message["frozen"]
 

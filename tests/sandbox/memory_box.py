@@ -70,6 +70,10 @@ class MemoryWorld:
         """None: functions do not end by themselves."""
         return ()
 
+    def report(self, timeout: float) -> tuple[Exit, ...]:
+        """None: functions write no standard error."""
+        return ()
+
     def channel(self) -> socket.socket:
         """Return the gateway's end of the channel."""
         self._handed_over = True

@@ -109,7 +109,7 @@ def run(
         with open_app(home) as app, app.keys.models.gateway(model, "dev") as gateway:
             prepared = dev_runs.prepare(chosen)
             chosen_tasks = _chosen(_dev_tasks(home, dev_of, out), task, limit)
-            terms = app.private_runs.terms(gateway)
+            terms = app.execution.private_runs.terms(gateway)
             played = dev_runs.dev(chosen, chosen_tasks, out, terms=terms, trials=trials, prepared=prepared)
         _show(played, out, out_file, traced=trace)
     elif tasks == "dev":

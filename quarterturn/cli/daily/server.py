@@ -55,7 +55,7 @@ def server_add(
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Install a server as its manifest says, start it, and record its tools; all of it is kept or nothing."""
+    """Install a server as its manifest says, start it, call a tool, and record all tools; all is kept or nothing."""
     out = Output(as_json=as_json)
     with open_app(home) as app, out.show_on_terminal(f"installing {source.name}, then listing its tools", 2) as advance:
 
@@ -63,11 +63,17 @@ def server_add(
             advance(1)  # it is installed
             return app.tasks.box(box)
 
-        server = app.home.servers.add(source, make_box)
-    data = {**_described(server), "tool_names": sorted(server.tools)}
+        server, first = app.home.servers.add(source, make_box)
+    data = {**_described(server), "tool_names": sorted(server.tools), "called": first.called, "answer": first.answer}
+    answered = (
+        f"It answered {first.called} with: {first.answer or '(nothing)'}"
+        if first.called
+        else "No tool was called, since each has required arguments: name one under `first_call` in its manifest."
+    )
     out.result(
         data,
         f"{server.name}: {len(server.tools)} tools of {server.package} {server.version}, state kind {server.kind}",
+        answered,
         f"Its predicates are {server.name}.…, as `quarterturn predicate list {home_option(home)}` shows.",
         f"Next: write a grammar that begins with `grammar: {server.name}`, and import it.",
     )

@@ -282,7 +282,8 @@ class BwrapBox:
         """
         self._must_have(servers)
         programs = self._copy("world")
-        walls = Walls(programs, uid=policy.WORLD_UID, tmpfs=limits.tmpfs, network=True)
+        groups = policy.call_groups(servers)
+        walls = Walls(programs, uid=policy.WORLD_UID, tmpfs=limits.tmpfs, network=True, groups=groups)
         walls.tmpfs(DATA, limits.tmpfs)
         for path in (PROGRAMS, OURS, INIT):
             walls.bind(programs.at(path), path)

@@ -54,9 +54,10 @@ class Walls:
         uid: who the place runs as.
         tmpfs: the size of /tmp in bytes.
         network: whether the place gets an empty network of its own (else that of whoever starts bwrap).
+        groups: the groups of system calls that it may make beside those of its kind.
     """
 
-    def __init__(self, programs: Copy, *, uid: int, tmpfs: int, network: bool) -> None:
+    def __init__(self, programs: Copy, *, uid: int, tmpfs: int, network: bool, groups: Sequence[str] = ()) -> None:
         self.programs, self.uid = programs, uid
         self.words: list[str] = []
         self.descriptors: list[int] = []
@@ -69,7 +70,7 @@ class Walls:
             self.add("--ro-bind-try", self.programs.at(f"/etc/{name}"), f"/etc/{name}")
         self.add(*(["--proc", "/proc"] if self._has_processes else []), "--dev", "/dev")
         self.tmpfs("/tmp", tmpfs)  # noqa: S108 - inside the place
-        self.add("--seccomp", self.data(filters.filter_of(policy.KINDS[uid])))
+        self.add("--seccomp", self.data(filters.filter_of(policy.KINDS[uid], groups=groups)))
 
     def add(self, *words: str | Path | int) -> None:
         """Append words."""

@@ -141,8 +141,11 @@ class DockerBox:
         """
         self._engine.await_restart()
         image = self._world_of(servers)
-        tmpfs, laid = (DATA, "/tmp"), self._laid(limits)  # noqa: S108 - in there
-        walled = IsolatedProgram(image, image.words(()), policy.WORLD_UID, limits, binds=laid, tmpfs=tmpfs, stdin=True)
+        groups = policy.call_groups(servers)
+        tmpfs, laid = (DATA, "/tmp"), self._laid(limits, groups)  # noqa: S108 - in there
+        walled = IsolatedProgram(
+            image, image.words(()), policy.WORLD_UID, limits, binds=laid, tmpfs=tmpfs, stdin=True, groups=groups
+        )
         with contextlib.ExitStack() as undo:
             container = self._create(walled, undo)
             channel = WorldChannel(container.attach(STDOUT, stdin=True))
@@ -263,9 +266,9 @@ class DockerBox:
         undo.callback(container.remove)
         return container
 
-    def _laid(self, limits: ResourceLimits) -> dict[str, Path]:
+    def _laid(self, limits: ResourceLimits, groups: Sequence[str] = ()) -> dict[str, Path]:
         with self._making:
-            return self._locks.binds(limits.memory)
+            return self._locks.binds(limits.memory, groups)
 
     @cached_property
     def _locks(self) -> MountedFiles:

@@ -37,6 +37,11 @@ RUN_LABEL, RUNNER_LABEL = "quarterturn.run", "quarterturn.runner"
 ALONE = "none"
 
 
+def filter_name(kind: str, groups: Sequence[str] = ()) -> str:
+    """Return the name of the file that holds a filter."""
+    return "+".join((kind, *groups))
+
+
 @dataclass(frozen=True, slots=True)
 class IsolatedProgram:
     """What runs behind the isolation, and how.
@@ -52,6 +57,7 @@ class IsolatedProgram:
         environment: its variables, over those of its image.
         folder: where it starts, or None for where its image says.
         stdin: whether we hold its standard input.
+        groups: the groups of system calls that it may make beside those of its kind.
         becomes: whether it starts as root of its container, without a capability but those to address its network and
             to become its user, and does so by itself.
     """
@@ -66,13 +72,14 @@ class IsolatedProgram:
     environment: Mapping[str, str] = field(default_factory=dict)
     folder: str | None = None
     stdin: bool = False
+    groups: Sequence[str] = ()
     becomes: bool = False
 
     def document(self, runtime: str | None = None) -> dict[str, Any]:
         """Return the whole of it; `runtime` is another OCI runtime that the engine knows."""
         config: dict[str, Any] = {
             "Image": self.image.files or self.image.id,
-            "Entrypoint": [LOCK, f"{FILTERS}/{policy.KINDS[self.uid]}", "--"],
+            "Entrypoint": [LOCK, f"{FILTERS}/{filter_name(policy.KINDS[self.uid], self.groups)}", "--"],
             "Cmd": list(self.words),
             "User": "0:0" if self.becomes else f"{self.uid}:{self.uid}",
             "Env": self._variables(),

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import shutil
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 
 from sandbox.boxes import policy
-from sandbox.boxes.docker.container_config import FILTERS, LOCK
+from sandbox.boxes.docker.container_config import FILTERS, LOCK, filter_name
 from sandbox.isolation.filters import filter_of
 from sandbox.isolation.masks import masks
 from sandbox.runner_identity import own_folder
@@ -39,8 +40,15 @@ class MountedFiles:
         for name in NAMES:
             self._write(name, policy.ETC[name].encode(), 0o644)
 
-    def binds(self, memory: int) -> dict[str, Path]:
-        """Return the files by where a container with so many bytes of memory sees them."""
+    def binds(self, memory: int, groups: Sequence[str] = ()) -> dict[str, Path]:
+        """Return the files by where a container with so many bytes of memory sees them.
+
+        Args:
+            memory: the bytes.
+            groups: the groups of system calls that it may make, if it is a world.
+        """
+        if not (self.folder / (own := f"filters/{filter_name('world', groups)}")).exists():
+            self._write(own, filter_of("world", groups=groups), 0o644)
         names = {f"/etc/{name}": self.folder / name for name in NAMES}
         return {LOCK: self.folder / "lock", FILTERS: self.folder / "filters"} | names | self._stand_ins(memory)
 

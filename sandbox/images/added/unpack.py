@@ -37,6 +37,9 @@ MAX_PATH_BYTES = 1000
 MAX_NAME_BYTES = 255  # what file systems take
 LIST = "npm.txt"  # a line for each tarball: where it goes, what npm calls it, its SHA-512 in hexadecimal
 SITE_PACKAGES = "lib/python{}.{}/site-packages".format(*sys.version_info)
+LOCAL = "file:"  # how the list calls a tarball that no registry has
+PACKAGE_TARBALL = "package.tgz"  # that tarball, in FOLDER
+FOLDER = "package"  # where an environment, or node_modules, has the files of a server's own folder
 ENVIRONMENT = ("bin/python", "pyvenv.cfg")  # made by whoever lays the files out, and no package's to replace
 NAME = re.compile(r"[^/\\\x00-\x1f\x7f]+")
 ENTRY_POINT = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)([\w.]*)\s*(?:\[.*\])?")  # module:function
@@ -117,7 +120,8 @@ def archives(kind: str, folder: Path, place: str, mtime: int) -> Iterator[tuple[
         return
     for line in (folder / LIST).read_text(encoding="ascii").splitlines():
         prefix, spec, digest = line.split()
-        yield spec, tarball_files(folder / in_cache(digest), digest, prefix)
+        archive = PACKAGE_TARBALL if spec.startswith(LOCAL) else in_cache(digest)
+        yield spec, tarball_files(folder / archive, digest, prefix)
 
 
 def in_cache(digest: str) -> str:
@@ -158,7 +162,7 @@ def wheel_files(archive: Path, place: str, mtime: int) -> Iterator[File]:
             if file is None:
                 continue
             yield file
-            if file.path.startswith(f"{SITE_PACKAGES}/") and file.path.endswith(".py"):
+            if file.path.startswith((f"{SITE_PACKAGES}/", f"{FOLDER}/")) and file.path.endswith(".py"):
                 yield from compiled(file, place, mtime)
             if re.fullmatch(r"[^/]+\.dist-info/entry_points\.txt", member.filename):
                 yield from scripts(content, place)

@@ -16,7 +16,9 @@ frames (`channel (1 byte) | length (4 bytes, big-endian) | payload`):
 4. in: control `{"freeze": token, "keep": true}`. The same, but nothing is stopped: whoever asks knows that the servers
    are at rest. Then control `{"renew": token}` and the next seed as a tar on channel 64, ended by an empty frame, take
    the place of all that the data folder holds, and the servers that run are talked to as in 2.
-5. The end of standard input ends the world at any time: nothing in here outlives the runner.
+5. in: control `{"report": token}`. Out: for each program that runs, control `{"running": {"server", "stderr"}}`, and
+   then `{"reported": n}`.
+6. The end of standard input ends the world at any time: nothing in here outlives the runner.
 
 The input is always read, so that a server that takes nothing cannot hold a freeze up: one whose unread input grows
 past INBOX is killed instead. Servers' output waits in their pipes while more than OUTBOX bytes are unsent.
@@ -435,13 +437,24 @@ class WorldInit:
                         server.accept(payload)
 
     def obey(self, payload: bytes) -> None:
-        """Freeze if the token is the right one, for good or to be renewed; anything else is not for us."""
+        """Freeze, for good or to be renewed, or report, if the token is the right one; anything else is not for us."""
         try:
             message = json.loads(payload)
         except ValueError:
             return
         if isinstance(message, dict) and message.get("freeze") == self.token:
             self.frozen, self.kept = True, message.get("keep") is True
+        elif isinstance(message, dict) and message.get("report") == self.token:
+            self.report()
+
+    def report(self) -> None:
+        """Tell what each program that runs wrote last on standard error."""
+        running = [program for program in (*self.servers, *self.backends) if program.alive]
+        for program in running:
+            self.mutter(program)
+            text = program.stderr.decode("utf-8", "replace")
+            self.outbox += control(running={"server": program.name, "stderr": text})
+        self.outbox += control(reported=len(running))
 
     def flush(self) -> None:
         """Write once what the outside will take."""

@@ -19,11 +19,12 @@ OUR_KINDS = f"{OURS}/sandbox/kinds"
 ROOT = Path(__file__).parents[3]  # the checkout, on this machine
 FOLDERS = ROOT / "sandbox" / "kinds"  # one a kind
 FROZEN = FOLDERS / "common" / "frozen"  # what stops a server's clock and repeats its random values
+SERVICES = FOLDERS / "common" / "services"  # what keeps a server's helper programs up
 
 
 def own_programs() -> dict[str, Path]:
     """Return the packages of ours that run in a world: where each lies there -> where it lies on this machine."""
-    return {f"{OURS}/{path.relative_to(ROOT)}": path for path in (FROZEN, *sorted(FOLDERS.glob("*/backend")))}
+    return {f"{OURS}/{path.relative_to(ROOT)}": path for path in (FROZEN, SERVICES, *sorted(FOLDERS.glob("*/backend")))}
 
 
 @dataclass(frozen=True, slots=True)

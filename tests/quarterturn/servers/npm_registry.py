@@ -19,6 +19,8 @@ lines.on("line", (line) => {
   if (id === undefined) return;
   const result = method === "initialize"
     ? { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "b", version: "1" } }
+    : method === "tools/call"
+    ? { content: [{ type: "text", text: "added" }] }
     : { tools: [tool] };
   process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result }) + "\\n");
 });

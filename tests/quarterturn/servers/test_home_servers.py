@@ -11,6 +11,7 @@ from quarterturn.errors import Malformed, NotFound, Refused, Unavailable
 from quarterturn.servers import home_servers, install
 from quarterturn.servers.home_servers import HomeServers, compared, kept_files
 from sandbox.errors import Malformed as NotFitting
+from sandbox.runs.tool_listing import FirstStart
 from sandbox.servers.definition import server_digest
 from sandbox.servers.registry import SERVERS
 from vault.task.lifecycle import TaskState
@@ -23,6 +24,7 @@ version: "1.0"
 state: {kind: json_document, file: data/board.json}
 command: ["{python}", -m, mcp_board, "{state}/data/board.json"]
 """
+STATE = "state: {kind: json_document, file: data/board.json}"
 ADD = {"description": "Add a card.", "inputSchema": {"type": "object"}}
 
 
@@ -40,7 +42,7 @@ def servers(tmp_path, monkeypatch, tools):
         (folder / "python" / "bin" / "python").touch()
 
     monkeypatch.setattr(install, "install", installed)
-    monkeypatch.setattr(home_servers, "_listed", lambda _box, _server: dict(tools))
+    monkeypatch.setattr(home_servers, "_first_start", lambda _box, _server: FirstStart(dict(tools)))
     return HomeServers(tmp_path / "home" / "servers")
 
 
@@ -61,7 +63,7 @@ box = SimpleNamespace  # the servers ask for one, and nothing of it
 
 
 def test_an_added_server_is_known_with_its_tools_predicates_and_digest(servers, source, tmp_path):
-    server = servers.add(source, box)
+    server, _ = servers.add(source, box)
     assert server.command == ("/opt/added/board/python/bin/python", "-m", "mcp_board", "/data/board/data/board.json")
     assert list(server.seed({"document": {"cards": []}})) == ["data/board.json"]
     assert "board" in SERVERS
@@ -83,11 +85,11 @@ def test_what_an_interrupted_removal_left_is_in_nobodys_way(servers, source, tmp
 
 def test_of_two_that_add_one_name_at_once_the_second_is_refused(servers, source, monkeypatch, tools):
     def listed(_box, _server):
-        monkeypatch.setattr(home_servers, "_listed", lambda _box, _server: dict(tools))
+        monkeypatch.setattr(home_servers, "_first_start", lambda _box, _server: FirstStart(dict(tools)))
         servers.add(source, box)
-        return dict(tools)
+        return FirstStart(dict(tools))
 
-    monkeypatch.setattr(home_servers, "_listed", listed)
+    monkeypatch.setattr(home_servers, "_first_start", listed)
     with pytest.raises(Refused, match="a server 'board' already"):
         servers.add(source, box)
     assert servers.names() == ["board"]
@@ -164,6 +166,9 @@ def test_what_goes_wrong_is_one_sentence_and_nothing_is_half_added(servers, sour
         ("server: board", "server: answer", {}, Malformed, r"source/server\.yaml: the namespace 'answer'"),
         ("{python}", "{pyhton}", {}, NotFitting, r"source/server\.yaml at \$\.command\[0\] names {pyhton}"),
         ("kind: json_document, file", "kind: json_document, folder: repos, file", {}, Refused, "the server git has"),
+        ("state:", "start_with: {board: 1}\nstate:", {}, NotFitting, r"\$\.start_with"),
+        (STATE, "state: {kind: files}\nstart_with: {files: {a: x, a/b: y}}", {}, Malformed, r"start_with: .*is a file"),
+        ("state:", "first_call: add\nstate:", {}, NotFitting, r"\$\.first_call"),
         ("pypi:", "ours:", {}, Malformed, r"source/server\.yaml at \$\.package: .*npm: or pypi:"),
         ("pypi:mcp-board", "pypi:mcp/board", {}, NotFitting, r"\$\.package"),
         ("server: board", "server: board", {"tools.json": "{"}, Malformed, r"tools\.json is no JSON object"),

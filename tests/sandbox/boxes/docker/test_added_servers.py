@@ -37,13 +37,13 @@ def box():
 @pytest.fixture
 def servers(tmp_path):
     """Return a home's folder of servers, one from npm and one from PyPI, as `server add` leaves it."""
-    for folder in ("planner/npm", "todo"):
+    for folder in ("planner/npm", "todo/python"):
         (tmp_path / folder).mkdir(parents=True)
     lock = (EXAMPLES / "planner/package-lock.json").read_bytes()
     ((name, version),) = json.loads(lock)["packages"][""]["dependencies"].items()
     (tmp_path / "planner/npm/npm.txt").write_text(list_of(npm_lock.parse(lock, name, version, npm_machine(), "it")))
     unique = f"# {secrets.token_hex(8)}\n"  # the engine cannot have the image yet
-    (tmp_path / "todo/requirements.txt").write_text((EXAMPLES / "todo/requirements.txt").read_text() + unique)
+    (tmp_path / "todo/python/fetched.txt").write_text((EXAMPLES / "todo/requirements.txt").read_text() + unique)
     return tmp_path
 
 
