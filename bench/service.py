@@ -32,7 +32,7 @@ from sqlalchemy import insert, text
 from quarterturn import settings
 from quarterturn.accounts.tables import AccountRow
 from quarterturn.app import Application
-from quarterturn.runs.jobs import LocalExecutor
+from quarterturn.runs.jobs import WorkerThreads
 from quarterturn.submissions.store.requests import SubmissionRequest
 from quarterturn.submissions.store.tables import SubmissionRow
 from rotation.calendar import Month
@@ -165,7 +165,7 @@ def drained(home: Path, count: int) -> list[Line]:
     with transaction(house.engine) as session:
         session.connection().execute(insert(AccountRow), [_account(f"p-{number}") for number in range(count // 10 + 1)])
     took = _timed(lambda: [house.submissions.take(f"p-{n // 10}", REQUEST, month="2026-12") for n in range(count)])
-    embedded = LocalExecutor(house.queue, lambda claim, _: _require(house.queue.finish(claim, None)), 2)
+    embedded = WorkerThreads(house.queue, lambda claim, _: _require(house.queue.finish(claim, None)), 2)
     left = lambda: len(house.queue.waiting())  # noqa: E731
 
     def drain() -> None:

@@ -869,9 +869,9 @@ class Application:
 
     def executor(self, workers: int, only: WorkerClass | None = None) -> Executor:
         """Return what runs submissions in the background, `workers` at a time."""
-        from quarterturn.runs.postgres_executor import executor
+        from quarterturn.runs.jobs import WorkerThreads
 
-        return executor(self.engine, self.queue, self.job_worker.work, workers, only)
+        return WorkerThreads(self.queue, self.job_worker.work, workers, only)
 
     def _catch_up(self) -> None:
         """Write what a process that died may have left: the public view, and the traces of retired tasks."""

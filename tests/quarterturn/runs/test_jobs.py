@@ -81,9 +81,7 @@ def kinds(house) -> list[str]:
 
 
 def submit(house, tasks="private"):
-    return house.submission_service.submit(
-        "ada", SubmissionRequest(tasks, image="agent:1"), idempotency_key=None, enqueue=lambda *_: None
-    )[0]
+    return house.submission_service.submit("ada", SubmissionRequest(tasks, image="agent:1"), idempotency_key=None)[0]
 
 
 class After:
@@ -181,7 +179,7 @@ def test_a_claim_that_is_lost_at_the_start_opens_no_run(house):
     made, size = submit(house), house.ledger.size
     claim = house.queue.claim("one")
     assert house.queue.give_back(claim)
-    lease = Lease(house.submissions, house.queue, claim, threading.Event())
+    lease = Lease(house.queue, claim, threading.Event())
     with pytest.raises(RuntimeError, match="lost"):
         house.private_runs.play(AGENT, NoWorld(), NullProgress(), lease=lease)
     assert (house.ledger.size, house.runs.list(month=MONTH)) == (size, ())
@@ -256,7 +254,7 @@ def test_a_run_that_the_database_failed_is_given_back_and_resumed(house, clock, 
 
 def test_while_the_database_is_gone_nobody_says_that_a_job_was_lost(house, monkeypatch):
     submit(house)
-    lease = Lease(house.submissions, house.queue, house.queue.claim("w"), threading.Event())
+    lease = Lease(house.queue, house.queue.claim("w"), threading.Event())
 
     def gone(*_args):
         raise NoDatabase("The database does not answer.")
