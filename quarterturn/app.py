@@ -893,6 +893,7 @@ class Application:
             display_names=self.display_names,
             public_view=self.public_view,
             executor=executor,
+            queue=self.queue,
             submissions=self.submissions,
             submitting=self.submission_service,
             owner_view=self.owner_view,
@@ -902,7 +903,7 @@ class Application:
             months=self.months,
             calendar=self.turn_calendar,
             outbox=self.outbox,
-            health=ServiceHealth(self.engine, self.writer, self.public_view),
+            health=ServiceHealth(self.engine, self.writer, self.public_view, home=self.home),
         )
         view, log = PublicView(self.public), LogView(self.places.log, self.policy)
         return create(services, view, log, self.settings.service, refresh=self._catch_up, clock=clock)

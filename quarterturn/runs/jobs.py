@@ -20,8 +20,10 @@ import logging
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from quarterturn.choices import WorkerClass
 from quarterturn.errors import MonthTurned
@@ -31,6 +33,7 @@ from quarterturn.retry_loop import RetryLoop
 from quarterturn.runs.dev_runs import PublicRuns
 from quarterturn.runs.private_runs import PrivateRuns
 from quarterturn.runs.request import RunRequest
+from quarterturn.runs.run_log import record
 from quarterturn.settings import Settings
 from quarterturn.submissions.store.queue import TRIES, Claim, Lease, Queue, Reaper, pause
 from quarterturn.submissions.store.requests import SubmissionRecord, Submissions
@@ -77,6 +80,9 @@ class JobWorker:
         """Run a job and record its end."""
         submission = self._submissions.get(claim.id)
         lease = Lease(self._queue, claim, stopping)
+        waited, begun_at = self._queue.now() - submission.created_at, time.monotonic()
+        ids: dict[str, Any] = {"submission": claim.id, "attempt": claim.attempt}
+        record("claim", waited_seconds=round(waited.total_seconds(), 3), **ids)
         code: str | None = None
         lack: Exception | None = None
         failed = False
@@ -89,6 +95,8 @@ class JobWorker:
                 code = self._why(submission.id, error)
                 if self._goes_on(submission, claim, code):
                     lack, failed, code = error, code != "machine", None
+        outcome = (code or "done") if lack is None else "again"
+        record("end", outcome=outcome, seconds=round(time.monotonic() - begun_at, 3), **ids)
         if lack is None and (code is None or not stopping.is_set()):
             lease.outlast(partial(self._queue.finish, claim, code))
         elif lack is None or stopping.is_set():

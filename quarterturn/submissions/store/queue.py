@@ -22,7 +22,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -57,6 +58,8 @@ def pause(attempt: int) -> timedelta:
     return min(MAX_RETRY_DELAY, MIN_RETRY_DELAY * 2.0 ** min(attempt - 1, 20))
 
 
+RECENT = 1_000
+"""Of the newest submissions, those whose outcomes and durations are shown to monitoring."""
 OUTAGE_SECONDS = 600.0
 """For how long a worker keeps what it has to write about the end of a job while the database is away."""
 
@@ -86,6 +89,25 @@ class Claim:
     number: int
     id: str
     attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueMetrics:
+    """State of the queue for monitoring; it names no account and no task.
+
+    Attributes:
+        waiting: how many wait.
+        running: how many run.
+        age_seconds: for how long the oldest that waits has waited; 0 where none does.
+        outcomes: how the newest `RECENT` submissions ended: `done`, or a failure code, and how often.
+        run_seconds: how long those took from their start to their end, the shortest first.
+    """
+
+    waiting: int
+    running: int
+    age_seconds: float
+    outcomes: Mapping[str, int]
+    run_seconds: Sequence[float]
 
 
 class Queue:
@@ -122,6 +144,26 @@ class Queue:
         query = select(row.number, before.scalar_subquery()).where(row.state == "queued", col(row.number).in_(numbers))
         with Session(self._engine) as session:
             return {number: place for number, place in session.exec(query) if number is not None}
+
+    def metrics(self) -> QueueMetrics:
+        """Return what monitoring asks for; it reads the unfinished rows' index, and the newest rows."""
+        row, now = SubmissionRow, self.now()
+        by_state = select(row.state, func.count(), func.min(row.created_at)).where(col(row.state).in_(UNFINISHED))
+        newest = (
+            select(row.state, row.code, row.started_at, row.ended_at).order_by(col(row.number).desc()).limit(RECENT)
+        )
+        with Session(self._engine) as session:
+            counts = {state: (count, oldest) for state, count, oldest in session.exec(by_state.group_by(row.state))}
+            rows = session.exec(newest.limit(RECENT)).all()
+        ended = [(code or state, start, end) for state, code, start, end in rows if end]
+        waiting, oldest = counts.get("queued", (0, now))
+        return QueueMetrics(
+            waiting,
+            counts.get("running", (0, now))[0],
+            (now - oldest).total_seconds(),
+            Counter(outcome for outcome, _, _ in ended),
+            sorted((end - start).total_seconds() for _, start, end in ended if start),
+        )
 
     def awaits_named(self, number: int) -> bool:
         """Say whether a row waits until one has ended that its party named before it, or in its place."""
@@ -269,6 +311,11 @@ class Lease:
     def __init__(self, queue: Queue, claim: Claim, stopping: threading.Event) -> None:
         self._queue, self._claim, self._stopping = queue, claim, stopping
         self._ended = threading.Event()
+
+    @property
+    def submission(self) -> str:
+        """The id of the submission."""
+        return self._claim.id
 
     def status(self) -> LeaseStatus:
         """Return whether the job is still this worker's; its owner may have `cancelled` it, the operator `stopped` us.

@@ -367,7 +367,8 @@ def test_a_job_cancelled_before_its_run_was_opened_opens_none(house):
 @pytest.mark.box
 @pytest.mark.slow
 @pytest.mark.parametrize(("tasks", "count"), [("check", 1)])
-def test_a_job_on_the_dev_set_is_played_for_real_and_tells_everything(house, monkeypatch, tasks, count):
+def test_a_job_on_the_dev_set_is_played_for_real_and_tells_everything(house, monkeypatch, caplog, tasks, count):
+    caplog.set_level("INFO", "quarterturn.runs")
     agent = Path(__file__).resolve().parents[3] / "examples" / "agents" / "rulebook" / "agent.py"
     chosen = RunRequest(image=None, agent=f"python3 {agent}", submitter="ada", box="bwrap")
     monkeypatch.setattr(RunRequest, "of", lambda *_: chosen)  # over HTTP an image is named, which needs an engine
@@ -378,6 +379,12 @@ def test_a_job_on_the_dev_set_is_played_for_real_and_tells_everything(house, mon
     assert len(trace["tasks"]) == count
     assert trace["tasks"][0]["task"]["goal"]
     assert trace["tasks"][0]["run"]["transcript"]
+    lines = [vars(line) | {"act": line.getMessage()} for line in caplog.records if line.name == "quarterturn.runs"]
+    assert [line["act"] for line in lines] == ["claim", "start", "serving", "hand-in", "end"]
+    assert {line["submission"] for line in lines} == {made.id}
+    assert [(line["serving"], line.get("seconds", 0) >= 0) for line in lines[2:4]] == [(1, True)] * 2
+    assert (lines[0]["waited_seconds"], lines[-1]["outcome"]) == (0, "done")
+    assert trace["tasks"][0]["task"]["id"] not in str(lines)
 
 
 @pytest.mark.parametrize(
