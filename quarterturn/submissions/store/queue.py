@@ -27,12 +27,27 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Literal, Protocol
 
-from sqlalchemy import ColumnElement, Engine, and_, exists, false, func, not_, or_, true, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Engine,
+    Executable,
+    and_,
+    bindparam,
+    exists,
+    false,
+    func,
+    not_,
+    or_,
+    true,
+    tuple_,
+    update,
+)
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
-from sqlmodel.sql.expression import SelectOfScalar
+from sqlmodel.sql.sqltypes import UTCDateTime
 
 from quarterturn.accounts.tables import AccountRow
 from quarterturn.choices import WorkerClass
@@ -173,38 +188,11 @@ class Queue:
 
     def claim(self, worker: str, only: WorkerClass | None = None) -> Claim | None:
         """Claim the next job (of a class); None where none may be claimed now (rules 1, 2, 4 and 5)."""
+        statement = _claim_statement(only, judged=self._judged(), at_once=self._at_once)
         with transaction(self._engine) as session:
-            number = session.exec(self._next(only)).first()
-            if number is None:
-                return None
-            row, now = session.get_one(SubmissionRow, number), self.now()
-            row.state, row.worker, row.not_before = "running", worker, None
-            row.attempt, row.lease_until, row.started_at = row.attempt + 1, now + LEASE, row.started_at or now
-            return Claim(number, row.id, row.attempt)
-
-    def _next(self, only: WorkerClass | None) -> SelectOfScalar[int | None]:
-        """Return the query of the row that is claimed next; `only` is the class that is asked for."""
-        row, running, owner = SubmissionRow, aliased(SubmissionRow), aliased(AccountRow)
-        busy = (
-            select(owner.party)
-            .join(running, col(running.account) == col(owner.name))
-            .where(col(running.state) == "running")
-            .group_by(col(owner.party))
-            .having(func.count() >= self._at_once)
-        )
-        return (
-            select(col(row.number))
-            .join(AccountRow, col(AccountRow.name) == col(row.account))
-            .where(
-                row.state == "queued",
-                or_(col(row.not_before).is_(None), col(row.not_before) <= self.now()),
-                true() if only is None else _is_of(only, judged=self._judged()),
-                col(AccountRow.party).not_in(busy),
-                not_(_waits_for_named()),
-            )
-            .order_by(col(row.fair_round), col(row.number))
-            .limit(1)
-        )
+            now = self.now()
+            row = session.connection().execute(statement, {"by": worker, "now": now, "until": now + LEASE}).first()
+        return Claim(*row) if row else None
 
     def status(self, number: int) -> tuple[str, int]:
         """Return the state and the attempt of a job; each running one is asked about once a second."""
@@ -384,6 +372,46 @@ class Lease:
                 delay = RENEWAL_SECONDS
             except Unavailable:
                 delay = 1.0  # once the database is back, before a reaper trusts its silence
+
+
+@cache
+def _claim_statement(only: WorkerClass | None, *, judged: bool, at_once: int) -> Executable:
+    """Return the statement that claims the next job; it is made once, which takes longer than its execution."""
+    row, running, owner = SubmissionRow, aliased(SubmissionRow), aliased(AccountRow)
+    now = bindparam("now", type_=UTCDateTime())
+    of_party = (
+        select(func.count())
+        .select_from(running)
+        .join(owner, col(running.account) == col(owner.name))
+        .where(owner.party == AccountRow.party, running.state == "running")
+        .scalar_subquery()
+    )
+    following = (
+        select(col(row.number))
+        .join(AccountRow, col(AccountRow.name) == col(row.account))
+        .where(
+            row.state == "queued",
+            or_(col(row.not_before).is_(None), col(row.not_before) <= now),
+            true() if only is None else _is_of(only, judged=judged),
+            of_party < at_once,
+            not_(_waits_for_named()),
+        )
+        .order_by(col(row.fair_round), col(row.number))
+        .limit(1)
+    )
+    return (
+        update(row)
+        .where(col(row.number) == following.scalar_subquery())
+        .values(
+            state="running",
+            attempt=row.attempt + 1,
+            worker=bindparam("by"),
+            lease_until=bindparam("until", type_=UTCDateTime()),
+            not_before=None,
+            started_at=func.coalesce(row.started_at, now),
+        )
+        .returning(col(row.number), col(row.id), col(row.attempt))
+    )
 
 
 def _waits_for_named() -> ColumnElement[bool]:

@@ -23,11 +23,12 @@ class SubmissionRow(SQLModel, table=True):
         UniqueConstraint("account", "idempotency_key"),
         CheckConstraint("attempt >= 0", name="attempt_not_negative"),
         Index("ix_quarterturn_submission_claim", "state", "fair_round", "number"),
+        Index("ix_quarterturn_submission_of_account", "account", "state"),
     )
 
     number: int | None = Field(default=None, primary_key=True, sa_type=Counter)
     id: str = Field(max_length=18, unique=True)
-    account: str = Field(foreign_key="quarterturn_account.name", max_length=40, index=True)
+    account: str = Field(foreign_key="quarterturn_account.name", max_length=40)
     tasks: str = Field(max_length=8)  # dev, private, check
     kind: str = Field(max_length=16)  # image, endpoint
     reference: str = Field(max_length=500)

@@ -51,7 +51,9 @@ def upgrade() -> None:
     with op.batch_alter_table("quarterturn_submission", schema=None) as batch_op:
         batch_op.add_column(sa.Column("fair_round", sa.Integer(), server_default="0", nullable=False))
         batch_op.drop_index(batch_op.f("ix_quarterturn_submission_state"))
+        batch_op.drop_index(batch_op.f("ix_quarterturn_submission_account"))
         batch_op.create_index("ix_quarterturn_submission_claim", ["state", "fair_round", "number"])
+        batch_op.create_index("ix_quarterturn_submission_of_account", ["account", "state"])
     with op.batch_alter_table("rotation_exposure", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_rotation_exposure_run"), ["run"], unique=False)
     op.execute(ROUNDS)
@@ -64,6 +66,8 @@ def downgrade() -> None:
     with op.batch_alter_table("rotation_exposure", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_rotation_exposure_run"))
     with op.batch_alter_table("quarterturn_submission", schema=None) as batch_op:
+        batch_op.drop_index("ix_quarterturn_submission_of_account")
         batch_op.drop_index("ix_quarterturn_submission_claim")
+        batch_op.create_index(batch_op.f("ix_quarterturn_submission_account"), ["account"], unique=False)
         batch_op.create_index(batch_op.f("ix_quarterturn_submission_state"), ["state"], unique=False)
         batch_op.drop_column("fair_round")
