@@ -114,6 +114,31 @@ def test_a_home_with_data_goes_down_and_up(live, opened):
     assert house.vault.records() == []
 
 
+def test_what_waits_when_rounds_come_in_gets_its_own(live, opened):
+    house = opened(live)
+    for name in ("ada", "bob"):
+        house.accounts.create(name, "submitter")
+    dev = SubmissionRequest("dev", image="agent:1")
+    numbers = [house.submissions.take(name, dev, month="2026-12")[0].number for name in ("ada", "ada", "ada", "bob")]
+    before = house.queue.waiting()
+    migrations.downgrade(house.engine, "0001")
+    migrations.upgrade(house.engine)
+    assert house.queue.waiting() == before == [numbers[0], numbers[3], numbers[1], numbers[2]]
+
+
+def test_tables_of_procrastinate_are_taken_away(engine):
+    migrations.upgrade(engine, "0001")
+    if engine.dialect.name == "postgresql":
+        with transaction(engine) as session:
+            session.connection().exec_driver_sql(
+                "CREATE TYPE procrastinate_job_status AS ENUM ('todo');"
+                "CREATE TABLE procrastinate_jobs (status procrastinate_job_status);"
+                "CREATE FUNCTION procrastinate_count() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';"
+            )
+    migrations.upgrade(engine)
+    assert tables(engine) == set(METADATA.tables)
+
+
 def test_a_migration_that_fails_changes_nothing(engine, monkeypatch):
     with transaction(engine) as session:
         session.connection().execute(text("CREATE TABLE vault_blob (other INTEGER)"))
