@@ -20,7 +20,7 @@ from quarterturn.submissions.store.tables import SubmissionRow
 
 
 def assign_round(session: Session, row: SubmissionRow, party: Sequence[str]) -> None:
-    """Give a new row its round, before it is added to the session; `party` are the accounts of its party."""
+    """Set a new row's round, before it is added to the session; `party` are the accounts of its party."""
     own = col(SubmissionRow.account).in_(party)
     unfinished = own, col(SubmissionRow.state).in_(("queued", "running"))
     last = session.exec(select(func.max(SubmissionRow.fair_round)).where(*unfinished)).one()

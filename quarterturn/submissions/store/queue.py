@@ -73,8 +73,8 @@ def pause(attempt: int) -> timedelta:
     return min(MAX_RETRY_DELAY, MIN_RETRY_DELAY * 2.0 ** min(attempt - 1, 20))
 
 
-RECENT = 1_000
-"""Of the newest submissions, those whose outcomes and durations are shown to monitoring."""
+NEWEST_SUBMISSIONS = 1_000
+"""So many of them are shown to monitoring by outcome and duration."""
 OUTAGE_SECONDS = 600.0
 """For how long a worker keeps what it has to write about the end of a job while the database is away."""
 
@@ -114,7 +114,7 @@ class QueueMetrics:
         waiting: how many wait.
         running: how many run.
         age_seconds: for how long the oldest that waits has waited; 0 where none does.
-        outcomes: how the newest `RECENT` submissions ended: `done`, or a failure code, and how often.
+        outcomes: how often the `NEWEST_SUBMISSIONS` ended as `done`, or with which failure code.
         run_seconds: how long those took from their start to their end, the shortest first.
     """
 
@@ -165,11 +165,13 @@ class Queue:
         row, now = SubmissionRow, self.now()
         by_state = select(row.state, func.count(), func.min(row.created_at)).where(col(row.state).in_(UNFINISHED))
         newest = (
-            select(row.state, row.code, row.started_at, row.ended_at).order_by(col(row.number).desc()).limit(RECENT)
+            select(row.state, row.code, row.started_at, row.ended_at)
+            .order_by(col(row.number).desc())
+            .limit(NEWEST_SUBMISSIONS)
         )
         with Session(self._engine) as session:
             counts = {state: (count, oldest) for state, count, oldest in session.exec(by_state.group_by(row.state))}
-            rows = session.exec(newest.limit(RECENT)).all()
+            rows = session.exec(newest).all()
         ended = [(code or state, start, end) for state, code, start, end in rows if end]
         waiting, oldest = counts.get("queued", (0, now))
         return QueueMetrics(

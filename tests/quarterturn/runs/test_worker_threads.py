@@ -137,7 +137,7 @@ def test_a_job_that_nobody_wakes_for_is_found_and_one_thread_alone_looks(house, 
     monkeypatch.setattr("quarterturn.runs.jobs.POLL_SECONDS", 0.01)
     looking, most, claim = set(), [0], house.queue.claim
 
-    def watched(worker, only=None):
+    def watch_claim(worker, only=None):
         looking.add(worker)
         most[0] = max(most[0], len(looking))
         try:
@@ -145,7 +145,7 @@ def test_a_job_that_nobody_wakes_for_is_found_and_one_thread_alone_looks(house, 
         finally:
             looking.discard(worker)
 
-    monkeypatch.setattr(house.queue, "claim", watched)
+    monkeypatch.setattr(house.queue, "claim", watch_claim)
     workers(8, lambda claim, _: house.queue.finish(claim, None)).start()
     made = house.submission_service.submit("ada", REQUEST, idempotency_key=None)[0]
     until(lambda: house.submissions.get(made.id).state == "done", "the end of the job")
