@@ -36,9 +36,24 @@ QUICK = (
     ),
     *("verbs", "bwrap", "docker", "load", "spotcheck"),
 )
-ON_DEMAND = ("scans", "scale", "service", "tracing", "watch", "echoes", "anchors", "set")  # some take an hour and more
+ON_DEMAND = (
+    "scans",
+    "scale",
+    "service",
+    "queue",
+    "tracing",
+    "watch",
+    "echoes",
+    "anchors",
+    "set",
+)  # some take an hour and more
 NAMES = QUICK + ON_DEMAND
-MODULES = {"docker": "in_docker", "bwrap": "in_bwrap", "set": "whole_set"}  # the others are called as their module is
+MODULES = {
+    "queue": "claims",
+    "docker": "in_docker",
+    "bwrap": "in_bwrap",
+    "set": "whole_set",
+}  # the others are called as their module is
 
 
 def main(arguments: Sequence[str]) -> int:

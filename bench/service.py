@@ -2,8 +2,6 @@
 
 answers    the leaderboard, and a task, beside a bare FastAPI route that returns the same bytes; each server is a
            process of its own, the client is this one. 50 connections stay open.
-queue      10,000 submissions accepted and drained by jobs that do nothing, beside as many plain rows written and
-           updated in a database of the same settings
 memory     of the serving process, before and after as many requests as one address may make in an hour
 """
 
@@ -27,13 +25,11 @@ import httpx2
 from asking import Asked, ask
 from measure import Comparison
 from report import Failed, Found, Line, Table, rounded
-from sqlalchemy import insert, text
+from sqlalchemy import insert
 
 from quarterturn import settings
 from quarterturn.accounts.tables import AccountRow
 from quarterturn.app import Application
-from quarterturn.runs.jobs import LocalExecutor
-from quarterturn.submissions.store.requests import SubmissionRequest
 from quarterturn.submissions.store.tables import SubmissionRow
 from rotation.calendar import Month
 from rotation.exposure.tables import ExposureRow
@@ -42,11 +38,11 @@ from rotation.leaderboard.tables import ScoreRow
 from sandbox.results.interval import Figure
 from sandbox.results.score import Score
 from sandbox.runs.tables import RunRow
-from vault.database import open_engine, transaction
+from vault.database import transaction
 
 ROOT = Path(__file__).parents[1]
 ROUNDS, CLIENTS, REQUESTS = 3, 50, 1500
-SUBMISSIONS, ACCOUNTS, QUEUED = 10_000, 200, 10_000
+SUBMISSIONS, ACCOUNTS = 10_000, 200
 PATHS = ("/leaderboard", "/tasks", "/", "/rotations")
 HOUR = 36_000  # what one address may ask for in an hour, with the settings as they come
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
@@ -54,7 +50,7 @@ GOALS = "Beside the bare route: at least 0.7 of its requests a second, which is 
 
 
 def bench(rounds: int) -> Found:
-    """Measure answers, queue and memory."""
+    """Measure answers and memory."""
     with tempfile.TemporaryDirectory(prefix="quarterturn-bench-") as folder:
         home = filled(Path(folder) / "home")
         refresh = _refresh(home)
@@ -62,11 +58,10 @@ def bench(rounds: int) -> Found:
             token = _token(home)
             lines, tails = answers(url, token, Path(folder), rounds or ROUNDS)
             memory = grown(url, process, rounds)
-        queue = drained(Path(folder) / "queue", QUEUED if not rounds else 1000 * rounds)
     return Found(
         about="`quarterturn serve` in a process of its own, with 10,000 submissions of 200 accounts; the client's 50 "
         "connections stay open. " + GOALS,
-        lines=[*lines, *queue],
+        lines=lines,
         tables=[tails, memory],
         remarks=[f"A leaderboard of {ACCOUNTS} lines is written again in {refresh:.2g} s; no run is opened for it."],
     )
@@ -156,72 +151,8 @@ def _resident(pid: int) -> float:
     return int(found[1]) / 1024 if found else 0.0
 
 
-# -- the queue --------------------------------------------------------------------------------------------------------
-
-
-def drained(home: Path, count: int) -> list[Line]:
-    """Submit and drain jobs, beside plain rows that are written once and updated twice."""
-    house = opened(home)
-    with transaction(house.home.engine) as session:
-        session.connection().execute(insert(AccountRow), [_account(f"p-{number}") for number in range(count // 10 + 1)])
-    took = _timed(
-        lambda: [house.submissions.store.take(f"p-{n // 10}", REQUEST, month="2026-12") for n in range(count)]
-    )
-    embedded = LocalExecutor(
-        house.submissions.queue, lambda claim, _: _require(house.submissions.queue.finish(claim, None)), 2
-    )
-    left = lambda: len(house.submissions.queue.waiting())  # noqa: E731
-
-    def drain() -> None:
-        embedded.start()
-        while left():
-            time.sleep(0.2)
-        embedded.stop()
-
-    gone = _timed(drain)
-    house.close()
-    written, updated = _plain_rows(home.with_name("plain.db"), count)
-    one = lambda ours, beside: Comparison((ours / count,), (beside / count,))  # noqa: E731
-    return [
-        Line(f"{count:,} submissions taken in", "a plain row each", one(took, written), "submissions"),
-        Line(f"{count:,} jobs claimed and ended", "two plain updates each", one(gone, updated), "jobs"),
-    ]
-
-
-def _plain_rows(path: Path, count: int) -> tuple[float, float]:
-    engine = open_engine(f"sqlite:///{path}")
-    with transaction(engine) as session:
-        session.connection().execute(text("CREATE TABLE plain (number INTEGER PRIMARY KEY, state TEXT)"))
-
-    def say(statement: str) -> Callable[[], None]:
-        def each() -> None:
-            for number in range(count):
-                with transaction(engine) as session:
-                    session.connection().execute(text(statement), {"n": number})
-
-        return each
-
-    written = _timed(say("INSERT INTO plain VALUES (:n, 'queued')"))
-    updated = _timed(say("UPDATE plain SET state = 'running' WHERE number = :n"))
-    updated += _timed(say("UPDATE plain SET state = 'done' WHERE number = :n"))
-    engine.dispose()
-    return written, updated
-
-
-def _timed(what: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    what()
-    return time.perf_counter() - start
-
-
-def _require(held: bool) -> None:
-    if not held:
-        raise Failed("a claim was lost")
-
-
 # -- a home -----------------------------------------------------------------------------------------------------------
 
-REQUEST = SubmissionRequest("dev", image="sha256:" + "0" * 64)
 FIGURE = Figure(0.5, 20, 0.4, 0.6)
 SCORE = Score(FIGURE, FIGURE, FIGURE, FIGURE, attempted=24, passed=12, unknown=0, ranked=True)
 
@@ -298,6 +229,12 @@ def _refresh(home: Path) -> float:
     house.submissions.refresh_view()
     if len(house.runs.leaderboard.of_month(Month.of(NOW))) < ACCOUNTS:
         raise Failed("the leaderboard does not show every account that was scored")
-    seconds = _timed(house.submissions.view.update)
+    seconds = _measure_seconds(house.submissions.view.update)
     house.close()
     return rounded(seconds)
+
+
+def _measure_seconds(what: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    what()
+    return time.perf_counter() - start

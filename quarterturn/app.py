@@ -149,6 +149,7 @@ class Application:
             display_names=self.submissions.display_names,
             public_view=self.submissions.view,
             executor=executor,
+            queue=self.submissions.queue,
             submissions=self.submissions.store,
             submitting=self.submissions.service,
             owner_view=self.submissions.owner_view,
@@ -158,7 +159,7 @@ class Application:
             months=self.benchmark.months,
             calendar=self.benchmark.calendar,
             outbox=self.month.outbox,
-            health=ServiceHealth(self.home.engine, self.log.writer, self.submissions.view),
+            health=ServiceHealth(self.home.engine, self.log.writer, self.submissions.view, home=self.home.folder),
         )
         view, log = PublicView(places.public), LogView(places.log, self.log.policy)
         return create(services, view, log, settings, refresh=self.execution.catch_up, clock=clock)

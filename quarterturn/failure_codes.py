@@ -64,6 +64,9 @@ def code_of(error: BaseException) -> str:
     return AGENT_CRASHED if isinstance(error, AgentCrashed) else _KINDS.get(str(kind_of(error)), "mistake")
 
 
+CHARGED_STATES = ("queued", "running", "done")
+
+
 def charged(state: str, code: str | None, *, served: bool, started: bool = False) -> bool:
     """Say whether a submission counts against a quota; one that waits, runs or is done does.
 
@@ -75,6 +78,6 @@ def charged(state: str, code: str | None, *, served: bool, started: bool = False
         served: whether its run was served a private task.
         started: whether it began to be played on public tasks.
     """
-    if state in ("queued", "running", "done") or served:
+    if state in CHARGED_STATES or served:
         return True
     return started and not (code is not None and CODES[code].ours)

@@ -13,9 +13,8 @@ from quarterturn.composition.keys import KeyServices
 from quarterturn.composition.runs import RunServices
 from quarterturn.composition.submissions import SubmissionServices
 from quarterturn.composition.tasks import TaskServices
-from quarterturn.runs import postgres_executor
 from quarterturn.runs.dev_runs import PublicRuns
-from quarterturn.runs.jobs import JobWorker
+from quarterturn.runs.jobs import JobWorker, WorkerThreads
 from quarterturn.runs.private_runs import PrivateRuns
 from quarterturn.runs.request import Facilities
 from quarterturn.submissions.store.queue import Executor
@@ -71,7 +70,7 @@ class ExecutionServices:
 
     def executor(self, workers: int, only: WorkerClass | None = None) -> Executor:
         """Return what runs submissions in the background, `workers` at a time."""
-        return postgres_executor.executor(self.home.engine, self.submissions.queue, self.job_worker.work, workers, only)
+        return WorkerThreads(self.submissions.queue, self.job_worker.work, workers, only)
 
     def catch_up(self) -> None:
         """Write what a process that died may have left: the public view, and the traces of retired tasks."""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import uvicorn
 from fastapi import FastAPI
-from sqlmodel import Session
 
 from quarterturn.http.responses.listening import Listening
 from quarterturn.month.automatic_turn import MonthlyClock
@@ -51,9 +50,9 @@ class Together:
     def __init__(self, executor: Executor, clock: MonthlyClock) -> None:
         self._executor, self._clock = executor, clock
 
-    def enqueue(self, session: Session, number: int) -> None:
-        """Hand a job over."""
-        self._executor.enqueue(session, number)
+    def wake(self) -> None:
+        """Look for a job now."""
+        self._executor.wake()
 
     def start(self) -> None:
         """Begin to work, then to look."""

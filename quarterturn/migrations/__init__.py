@@ -15,12 +15,12 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, inspect, text
 
 from quarterturn.errors import NotFound, Refused, home_option
-from quarterturn.migrations import procrastinate_tables
 from vault.database import transaction
 
 FOLDER = Path(__file__).parent / "scripts"
 COLUMNS: Mapping[str, str] = {
     "0001": "ad1a60dbbd38e46455a62e26246c3dbb92a7668e80508dcc442be4245c30c019",
+    "0003": "0c2f54ee6720d914c7a43ff54a6d0b4354a5fe0ce6df5ab6f7773e5e8f1a8d8a",
 }
 """Revision -> SHA-256 of the names of its tables and columns (`columns_digest`)."""
 
@@ -51,9 +51,6 @@ def require_newest(engine: Engine, home: Path) -> None:
                 f"the home's database is at revision {at}, and this version works on {NEWEST}: run `quarterturn "
                 f"upgrade {home_option(home)}`"
             )
-        complete = _has_bells(connection)
-    if not complete:
-        upgrade(engine)
 
 
 def require_known(connection: Connection) -> str:
@@ -114,10 +111,6 @@ def current(connection: Connection) -> str | None:
     return revision
 
 
-def _has_bells(connection: Connection) -> bool:
-    return connection.dialect.name != "postgresql" or procrastinate_tables.installed(connection)
-
-
 def _migrate(engine: Engine, direction: str, revision: str) -> None:
     from alembic import command  # noqa: PLC0415 - slow to load, and seldom needed
     from alembic.config import Config  # noqa: PLC0415 - likewise
@@ -130,5 +123,3 @@ def _migrate(engine: Engine, direction: str, revision: str) -> None:
             raise Refused(f"the database is at revision {at} and this version knows {NEWEST}: use the newer version")
         config.attributes["connection"] = connection
         getattr(command, direction)(config, revision)
-        if connection.dialect.name == "postgresql":
-            (procrastinate_tables.install if direction == "upgrade" else procrastinate_tables.remove)(connection)

@@ -16,6 +16,7 @@ from quarterturn.errors import AgentCrashed
 from quarterturn.progress import NullProgress, Progress
 from quarterturn.runs.hosted_endpoint import ephemeral
 from quarterturn.runs.request import Facilities, RunRequest, is_held
+from quarterturn.runs.run_log import ServingLog, record
 from sandbox.boxes.box import Box
 from sandbox.claim_judge.claim_judge import ClaimJudge
 from sandbox.endpoint.signature import Sender
@@ -24,6 +25,7 @@ from sandbox.model_gateway.process import ModelGateway
 from sandbox.results.failure import AGENT_CRASHED
 from sandbox.results.outcome import BUDGETS, TaskRun
 from sandbox.results.score import Result, Score, score
+from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.claims import has_claims
 from sandbox.runs.journal import RunJournal
 from sandbox.runs.run import PlannedTask, RunSetup, Terms, run_set
@@ -90,6 +92,15 @@ class UnrecordedJournal(RunJournal):
     def __init__(self, lease: Lease | None = None, advance: Callable[[], None] = lambda: None) -> None:
         super().__init__()
         self._lease, self._advance = lease, advance
+        self._log = ServingLog(**({"submission": lease.submission} if lease else {}))
+
+    def record_serving(self, task_id: str) -> None:
+        """Log that a task is served."""
+        self._log.begin(task_id)
+
+    def keep_unjudged(self, left: UnjudgedResult) -> None:
+        """Log that its result was handed in."""
+        self._log.hand_in(left.task_id)
 
     def record_outcome(self, run: TaskRun) -> None:  # noqa: ARG002 - everything is given back
         """Show that a task has ended."""
@@ -173,6 +184,7 @@ class PublicRuns:
         tasks = [Task.parse(draft.task) for draft in drafts]
         judging = own.claim_judges.opened("dev") if any(map(has_claims, tasks)) else nullcontext()
         with own.models.gateway(submission.model, "dev") as model, judging as claims:
+            record("start", submission=submission.id)
             run = dev(chosen, tasks, NullProgress(), own.sender, terms=self._terms(model, claims), lease=lease)
         measured = self._measures.measured(run, drafts[: len(run.tasks)])
         self._traces.keep(submission.id, run.as_json() | {"measures": measured})

@@ -11,8 +11,7 @@
 7. an opened run is resumed after any other failure too, `TRIES` times in all, attempts of workers that fell silent
    included: tasks that it has not served yet count as failed when the month turns
 8. a run that an earlier attempt or the turn has closed is not played again: only the record of its end was lost
-9. the row is the job, so enqueueing only wakes a waiting worker once the row is committed; another process on the same
-   home may work beside it, and the claims keep them apart
+9. the row is the job: other processes on the same database work beside this one, and the claims keep them apart
 """
 
 from __future__ import annotations
@@ -24,9 +23,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-
-from sqlalchemy import event
-from sqlmodel import Session
+from typing import Any
 
 from quarterturn.choices import WorkerClass
 from quarterturn.errors import MonthTurned
@@ -36,8 +33,9 @@ from quarterturn.retry_loop import RetryLoop
 from quarterturn.runs.dev_runs import PublicRuns
 from quarterturn.runs.private_runs import PrivateRuns
 from quarterturn.runs.request import RunRequest
+from quarterturn.runs.run_log import record
 from quarterturn.settings import Settings
-from quarterturn.submissions.store.queue import TRIES, Claim, Lease, Queue, pause
+from quarterturn.submissions.store.queue import TRIES, Claim, Lease, Queue, Reaper, pause
 from quarterturn.submissions.store.requests import SubmissionRecord, Submissions
 from quarterturn.submissions.traces import TraceRelease
 from sandbox.runs.store import RunRecord, Runs, RunState
@@ -45,7 +43,7 @@ from vault.errors import Unavailable
 
 MAX_MACHINE_ATTEMPTS = 30  # two hours of them, until the submission fails with the code `machine`
 
-POLL, REAP = 1.0, 15.0  # seconds between looks, and between reaps
+POLL_SECONDS, REAP_SECONDS = 1.0, 15.0  # between two looks for a job, and for expired leases
 Work = Callable[[Claim, threading.Event], None]
 
 log = logging.getLogger("quarterturn.worker")
@@ -81,7 +79,10 @@ class JobWorker:
     def work(self, claim: Claim, stopping: threading.Event) -> None:
         """Run a job and record its end."""
         submission = self._submissions.get(claim.id)
-        lease = Lease(self._submissions, self._queue, claim, stopping)
+        lease = Lease(self._queue, claim, stopping)
+        waited, begun_at = self._queue.now() - submission.created_at, time.monotonic()
+        ids: dict[str, Any] = {"submission": claim.id, "attempt": claim.attempt}
+        record("claim", waited_seconds=round(waited.total_seconds(), 3), **ids)
         code: str | None = None
         lack: Exception | None = None
         failed = False
@@ -94,6 +95,8 @@ class JobWorker:
                 code = self._why(submission.id, error)
                 if self._goes_on(submission, claim, code):
                     lack, failed, code = error, code != "machine", None
+        outcome = (code or "done") if lack is None else "again"
+        record("end", outcome=outcome, seconds=round(time.monotonic() - begun_at, 3), **ids)
         if lack is None and (code is None or not stopping.is_set()):
             lease.outlast(partial(self._queue.finish, claim, code))
         elif lack is None or stopping.is_set():
@@ -136,8 +139,11 @@ class JobWorker:
         return self._runs.get(number) if number is not None else None
 
 
-class LocalExecutor:
-    """Works on the jobs of one home in this process (`quarterturn.submissions.store.queue.Executor`).
+class WorkerThreads:
+    """Threads of one process that claim jobs and work on them (`quarterturn.submissions.store.queue.Executor`).
+
+    One thread at a time looks for a job, and the next one looks once it has found it: how often the database is asked
+    does not depend on how many threads wait.
 
     Args:
         queue: the jobs of the home.
@@ -148,21 +154,21 @@ class LocalExecutor:
 
     def __init__(self, queue: Queue, work: Work, workers: int = 1, only: WorkerClass | None = None) -> None:
         self._queue, self._work, self._count, self._only = queue, work, workers, only
-        self._name, self._reap_at = named(), 0.0
+        self._reaper, self._looking = Reaper(queue), threading.Lock()
         self._wake, self._stopping = threading.Event(), threading.Event()
         self._threads: list[threading.Thread] = []
 
-    def enqueue(self, session: Session, number: int) -> None:  # noqa: ARG002 - the row says it all
-        """Wake a worker once the row is there."""
-        event.listen(session, "after_commit", lambda _: self._wake.set(), once=True)
+    def wake(self) -> None:
+        """Look for a job now."""
+        self._wake.set()
 
     def start(self) -> None:
         """Begin to work."""
         self._stopping.clear()
-        steady = RetryLoop(self._stopping)
+        loop = RetryLoop(self._stopping)
+        steps = [("reaper", self._reap), *((f"worker {place}", self._claim_and_work) for place in range(self._count))]
         self._threads = [
-            threading.Thread(target=steady.make, args=(partial(self._look, place),), name=f"worker {place}")
-            for place in range(self._count)
+            threading.Thread(target=loop.make, args=(step,), name=name) for name, step in steps if self._count
         ]
         for thread in self._threads:
             thread.start()
@@ -174,22 +180,25 @@ class LocalExecutor:
         for thread in self._threads:
             thread.join()
 
-    def _look(self, place: int) -> None:
-        """Work until nothing may be taken, then wait to be woken, or a moment."""
-        if place == 0 and time.monotonic() >= self._reap_at:
-            self._reap_at = time.monotonic() + REAP
-            self._queue.reap()
-        take(self._queue, f"{self._name}/{place}", self._work, self._stopping, self._only)
-        self._wake.wait(POLL)
-        self._wake.clear()
+    def _reap(self) -> None:
+        self._reaper.reap()
+        self._stopping.wait(REAP_SECONDS)
+
+    def _claim_and_work(self) -> None:
+        with self._looking:
+            claim = self._wait_for_claim()
+        if claim is not None:
+            self._work(claim, self._stopping)
+
+    def _wait_for_claim(self) -> Claim | None:
+        while not self._stopping.is_set():
+            if claim := self._queue.claim(f"{process_name()}/{threading.get_ident()}", self._only):
+                return claim
+            self._wake.wait(POLL_SECONDS)
+            self._wake.clear()
+        return None
 
 
-def take(queue: Queue, worker: str, work: Work, stopping: threading.Event, only: WorkerClass | None = None) -> None:
-    """Claim jobs (of a class) and run them, until none may be claimed or this worker stops."""
-    while not stopping.is_set() and (claim := queue.claim(worker, only)) is not None:
-        work(claim, stopping)
-
-
-def named() -> str:
+def process_name() -> str:
     """Return the name of this process as a worker: host and process id."""
     return f"{socket.gethostname()[:60]}:{os.getpid()}"

@@ -13,6 +13,7 @@ from quarterturn.progress import Progress
 from quarterturn.public_view import PublicViewWriter
 from quarterturn.runs.dev_runs import UnrecordedJournal, never_asked_reason
 from quarterturn.runs.request import Facilities, RunRequest, is_held
+from quarterturn.runs.run_log import ServingLog, record
 from quarterturn.settings import RunSettings
 from quarterturn.submissions.store.queue import Lease
 from quarterturn.submissions.store.requests import Submissions
@@ -27,6 +28,7 @@ from sandbox.model_gateway.process import ModelGateway
 from sandbox.results.failure import STOPS
 from sandbox.results.outcome import TaskRun
 from sandbox.results.score import Result
+from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.claims import has_claims
 from sandbox.runs.run import PlannedTask, RunSetup, Terms, run_set
 from sandbox.runs.run_environment import warm
@@ -73,6 +75,17 @@ class PrivateJournal(OfficialJournal):
     def __init__(self, run_tasks: RunTasks, context: _RunContext, judged_by: Mapping[str, str]) -> None:
         super().__init__(run_tasks, context.run, judged_by)
         self._context = context
+        self._log = ServingLog(run=context.run.record.number, attempt=context.run.attempt)
+
+    def record_serving(self, task_id: str) -> None:
+        """Record one more exposure of a task."""
+        super().record_serving(task_id)
+        self._log.begin(task_id)
+
+    def keep_unjudged(self, left: UnjudgedResult) -> None:
+        """Seal what an attempt left."""
+        super().keep_unjudged(left)
+        self._log.hand_in(left.task_id)
 
     def record_outcome(self, run: TaskRun) -> None:
         """Seal what a task came to; then play nothing more while an upstream answers nobody.
@@ -202,6 +215,7 @@ class PrivateRuns:
                     lease.record_run(opening.record, opening.session)
             opened = opening.run
         number = opened.record.number
+        record("start", run=number, attempt=opened.attempt)
         try:
             tasks = self._run_tasks.prepare(opened)
             setup = RunSetup(box, places, self._settings.workers, terms=self.terms(model, claims))

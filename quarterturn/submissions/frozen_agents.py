@@ -76,7 +76,7 @@ class FrozenAgents:
         self._accounts.open(name)
         wanted = SubmissionRequest("private", image=agent.image, model=agent.model or None)
         key = f"frozen agent {month}"
-        return self._service.submit(name, wanted, idempotency_key=key, enqueue=lambda _session, _number: None)[0]
+        return self._service.submit(name, wanted, idempotency_key=key)[0]
 
 
 def _require_frozen(agent: FrozenAgentSettings, made: Sequence[SubmissionRecord]) -> None:

@@ -13,8 +13,6 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlmodel import Session
-
 from quarterturn.errors import ForeignImage, NoModel, NotAllowed, NotNow
 from quarterturn.failure_codes import CODES
 from quarterturn.public_view import PublicViewWriter
@@ -31,7 +29,6 @@ from rotation.runs.official import OfficialRuns
 from sandbox.image_reference import ImagePattern, ImageReference
 from vault.errors import Unavailable
 
-Enqueue = Callable[[Session, int], None]
 Waits = Literal["next", "before", "own", "named", "again"] | None
 
 
@@ -137,7 +134,7 @@ class SubmissionService:
         self._months, self._now, self._official, self._public_view = months, now, official, public_view
 
     def submit(
-        self, account: str, wanted: SubmissionRequest, *, idempotency_key: str | None, enqueue: Enqueue
+        self, account: str, wanted: SubmissionRequest, *, idempotency_key: str | None
     ) -> tuple[SubmissionRecord, bool]:
         """Accept a submission, and say whether it is new or was made before under the same idempotency key.
 
@@ -148,7 +145,7 @@ class SubmissionService:
         """
         self.policy.require(account, wanted)
         month = self._live_month() if wanted.tasks == "private" else self._month()
-        return self._submissions.take(account, wanted, month=month, idempotency_key=idempotency_key, enqueue=enqueue)
+        return self._submissions.take(account, wanted, month=month, idempotency_key=idempotency_key)
 
     def cancel(self, name: str, account: str) -> SubmissionRecord:
         """Cancel a submission. The worker that plays its run ends the run; where none does, it is ended here.
@@ -222,12 +219,15 @@ class OwnerView:
 
     def each(self, submissions: Sequence[SubmissionRecord]) -> list[dict[str, Any]]:
         """Return submissions as their owners may see them now, in this order."""
-        waiting = self._queue.waiting() if any(submission.state == "queued" for submission in submissions) else []
+        places = self._queue.places([submission.number for submission in submissions])
         public = [submission.id for submission in submissions if submission.tasks != "private"]
         scores = self._traces.scores(public) if public else {}
-        return [self._shown(submission, waiting, scores.get(submission.id)) for submission in submissions]
+        return [
+            self._shown(submission, places.get(submission.number), scores.get(submission.id))
+            for submission in submissions
+        ]
 
-    def _shown(self, submission: SubmissionRecord, waiting: list[int], score: TraceScore | None) -> dict[str, Any]:
+    def _shown(self, submission: SubmissionRecord, place: int | None, score: TraceScore | None) -> dict[str, Any]:
         code = CODES[submission.code] if submission.code else None
         private = submission.tasks == "private"
         return {
@@ -238,7 +238,7 @@ class OwnerView:
             "counts": submission.designated,
             "month": submission.month,
             "state": submission.state,
-            "place": waiting.index(submission.number) if submission.number in waiting else None,
+            "place": place,
             "failure": {"code": submission.code, "hint": code.hint, "ours": code.ours} if code else None,
             "charged": submission.charged,
             "run": submission.run,
@@ -256,8 +256,8 @@ class OwnerView:
         The causes: no free worker, others before it, as many of its party running as may, one that its party named to
         count, or a retry after a failure of ours.
         """
-        line = self._queue.waiting()
-        if submission.number not in line:
+        place = self._queue.places([submission.number]).get(submission.number)
+        if place is None:
             return None
         if submission.not_before is not None and submission.not_before > self._now():
             return "again"
@@ -265,7 +265,7 @@ class OwnerView:
             return "named"
         if self._submissions.count_running(submission.account) >= self._at_once:
             return "own"
-        return "before" if line.index(submission.number) else "next"
+        return "before" if place else "next"
 
 
 def _moment(moment: datetime | None, *, private: bool) -> str | None:

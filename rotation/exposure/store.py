@@ -22,7 +22,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Engine, func, update
+from sqlalchemy import ColumnElement, Engine, SQLColumnExpression, exists, func, update
 from sqlmodel import Session, col, select
 
 from rotation.exposure.tables import ExposureRow
@@ -169,6 +169,10 @@ class Exposures:
         """Say which of these runs were served anything."""
         query = select(ExposureRow.run).where(col(ExposureRow.run).in_(runs)).distinct()
         return set(session.exec(query).all())
+
+    def is_served(self, run: SQLColumnExpression[int | None]) -> ColumnElement[bool]:
+        """Return whether the run of a column was served anything, as an SQL condition."""
+        return exists().where(col(ExposureRow.run) == run)
 
     def any_to(self, session: Session, submitters: Collection[str], month: str) -> bool:
         """Say whether any of these submitters was served anything in a month."""

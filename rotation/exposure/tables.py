@@ -22,7 +22,7 @@ class ExposureRow(SQLModel, table=True):
     id: int | None = Field(default=None, primary_key=True, sa_type=Counter)
     task_id: str = Field(max_length=18, index=True)
     skeleton_tag: str = Field(max_length=64, index=True)
-    run: int
+    run: int = Field(index=True)
     month: str = Field(max_length=7)
     submitter: str = Field(max_length=40, index=True)
     channel: str = Field(max_length=32)

@@ -24,6 +24,8 @@ from sandbox.isolation.run_classes import RunClass
 from sandbox.runner_identity import shared_folder
 
 LOOK_SECONDS = 0.2
+MAX_WAIT_SECONDS = 3600.0
+"""For runs of another class; then whoever waits lets them begin again, and comes back later."""
 
 log = logging.getLogger("quarterturn.worker")
 
@@ -41,7 +43,7 @@ def playing(
 
     Raises:
         NotAllowed: it was told to stop before it could begin.
-        Unavailable: the locks cannot be made, or are not ours.
+        Unavailable: the locks cannot be made, or are not ours; or others were played for `MAX_WAIT_SECONDS`.
     """
     place = folder or shared_folder()
     gate, runs = (
@@ -49,8 +51,9 @@ def playing(
         _opened(place / f"quarterturn-{os.geteuid()}.runs"),
     )
     try:
-        _wait(lambda: _taken(gate, fcntl.LOCK_EX), stopped)
-        _wait(lambda: _joined(runs, run_class), stopped)
+        end = time.monotonic() + MAX_WAIT_SECONDS
+        _wait(lambda: _taken(gate, fcntl.LOCK_EX), stopped, end)
+        _wait(lambda: _joined(runs, run_class), stopped, end)
         fcntl.flock(gate, fcntl.LOCK_UN)
         yield
     finally:
@@ -69,13 +72,18 @@ def _joined(runs: int, run_class: RunClass) -> bool:
     return _taken(runs, fcntl.LOCK_SH)
 
 
-def _wait(done: Callable[[], bool], stopped: Callable[[], bool]) -> None:
+def _wait(done: Callable[[], bool], stopped: Callable[[], bool], end: float) -> None:
     if done():
         return
     log.info("waiting until runs of another class have ended on this machine")
     while not done():
         if stopped():
             raise NotAllowed("the run was cancelled while it waited for runs of another class on this machine to end")
+        if time.monotonic() >= end:
+            raise Unavailable(
+                f"runs of another class were played on this machine for {MAX_WAIT_SECONDS / 60:.0f} minutes: try again "
+                "later, or give each class a machine of its own (worker --only)"
+            )
         time.sleep(LOOK_SECONDS)
 
 

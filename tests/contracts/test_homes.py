@@ -20,7 +20,7 @@ from ..quarterturn.test_migrations import add_migration
 
 MORE = """
 from alembic import op
-revision, down_revision = "0002", "0001"
+revision, down_revision = "0004", "0003"
 def upgrade():
     op.execute("CREATE TABLE vault_more (number INTEGER)")
 """
@@ -83,17 +83,17 @@ def test_an_upgrade_says_what_it_did_and_can_be_repeated(ask, home, tmp_path, mo
     before = (home / "quarterturn.db").read_bytes()
     code, said = ask("upgrade")
     assert code == 0
-    assert f"{home} is upgraded from revision 0001 to 0002: 0002_more." in said
+    assert f"{home} is upgraded from revision 0001 to 0004: 0003_fair_rounds, 0004_more." in said
     copy = home / "quarterturn.db.0001"
     assert f"A copy of the database as it was: {copy}" in said
     assert (copy.stat().st_mode & 0o777, len(copy.read_bytes())) == (0o600, len(before))
     assert "vault_more" in tables(home)
-    monkeypatch.setattr(migrations, "COLUMNS", {**migrations.COLUMNS, "0002": digest(home)})
-    assert ask("upgrade") == (0, f"Nothing to do: {home} is at revision 0002, the newest. No copy was made.\n")
+    monkeypatch.setattr(migrations, "COLUMNS", {**migrations.COLUMNS, "0004": digest(home)})
+    assert ask("upgrade") == (0, f"Nothing to do: {home} is at revision 0004, the newest. No copy was made.\n")
     assert ask("leaderboard")[0] == 0
     monkeypatch.undo()
     code, said = ask("leaderboard")
-    assert (code, "at revision 0002 and this version knows 0001: use the newer version" in said) == (8, True)
+    assert (code, "at revision 0004 and this version knows 0003: use the newer version" in said) == (8, True)
 
 
 def test_a_home_of_an_unknown_schema_is_refused_in_a_sentence(ask, home):

@@ -74,7 +74,6 @@ COPYLEFT = {
         name: Exempt("LGPL-3.0-only", LIBRARY, "a library that is imported unchanged and can be replaced by its user")
         for name in ("psycopg", "psycopg-binary")
     },
-    "psycopg-pool": Exempt("LGPL-3.0-only", LIBRARY[:2], "as psycopg"),
 }
 UNSTATED = {
     "agent-client-protocol": Exempt("Apache-2.0", (CONSUMERS,), "stated by the licence file in its wheel"),

@@ -44,7 +44,7 @@ def test_a_job_that_another_has_claimed_since_is_lost_to_its_former_worker(house
     clock.now += LEASE + timedelta(seconds=1)
     house.submissions.queue.reap()
     alive = house.submissions.queue.claim("two")
-    leases = [Lease(house.submissions.store, house.submissions.queue, one, threading.Event()) for one in (dead, alive)]
+    leases = [Lease(house.submissions.queue, one, threading.Event()) for one in (dead, alive)]
     assert [lease.status() for lease in leases] == ["lost", "held"]
 
 

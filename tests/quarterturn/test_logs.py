@@ -14,7 +14,7 @@ import pytest
 from quarterturn import logs
 from quarterturn.app import Application
 from quarterturn.redactor import DROPPED, KEYS, Redactor
-from quarterturn.runs.jobs import LocalExecutor
+from quarterturn.runs.jobs import WorkerThreads
 from quarterturn.submissions.store.requests import SubmissionRequest
 from vault.task.document import Task
 
@@ -102,7 +102,7 @@ def test_no_error_of_a_worker_writes_a_word_of_its_tasks(written, live, monkeypa
             tried.set()
             raise
 
-    executor = LocalExecutor(house.submissions.queue, work, 1)
+    executor = WorkerThreads(house.submissions.queue, work, 1)
     executor.start()
     assert tried.wait(PATIENCE)
     until(lambda: any(line["logger"] == "quarterturn.worker" for line in written()), "a worker's line")

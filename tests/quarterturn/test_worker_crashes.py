@@ -15,10 +15,10 @@ import pytest
 
 from quarterturn import retry_loop
 from quarterturn.app import Application
-from quarterturn.runs import jobs, postgres_executor
+from quarterturn.runs import jobs
 from quarterturn.settings import ServiceSettings
 from quarterturn.submissions.store import queue
-from quarterturn.submissions.store.queue import Claim
+from quarterturn.submissions.store.queue import Claim, Reaper
 from quarterturn.submissions.store.requests import SubmissionRequest, Submissions
 from vault import database as db
 from vault.errors import Unavailable
@@ -50,8 +50,8 @@ class Crowd:
     def _work(self, ledger: str, pause: float, database: str, ready: Gate) -> None:
         """Work until the process is killed; every job takes a while."""
         queue.LEASE, queue.TRIES = timedelta(seconds=2), 100
-        postgres_executor.REAP = jobs.REAP = 0.5
-        postgres_executor.POLL, db.IDLE, retry_loop.MAX_RETRY_DELAY_SECONDS = 0.5, 15, 0.5
+        queue.MAX_SIGHT_GAP = queue.LEASE
+        jobs.REAP_SECONDS, jobs.POLL_SECONDS, db.IDLE, retry_loop.MAX_RETRY_DELAY_SECONDS = 0.2, 0.5, 15, 0.5
         logging.basicConfig(filename=f"{ledger}.log", level=logging.INFO, format="%(name)s %(message)s", force=True)
 
         def noted(file: str, line: object) -> None:
@@ -69,7 +69,7 @@ class Crowd:
 
         say, retry_loop.RetryLoop.say = retry_loop.RetryLoop.say, failed
         house = Application(self.house.home.folder, None, database=database or None)
-        postgres_executor.executor(house.home.engine, house.submissions.queue, work, 2).start()
+        jobs.WorkerThreads(house.submissions.queue, work, 2).start()
         ready.open()
         threading.Event().wait()
 
@@ -99,12 +99,8 @@ class Crowd:
 
     def submit(self, count: int) -> None:
         for number in range(count):
-            self.house.submissions.service.submit(
-                ("ada", "bob", "carl")[number % 3], REQUEST, idempotency_key=None, enqueue=self.enqueue
-            )
-
-    def enqueue(self, session, number) -> None:
-        self.house.execution.executor(0).enqueue(session, number)
+            account = ("ada", "bob", "carl")[number % 3]
+            self.house.submissions.service.submit(account, REQUEST, idempotency_key=None)
 
     def waiting(self) -> int:
         with suppress(Unavailable):
@@ -263,6 +259,29 @@ class TestPostgres:
         crowd.submit(20)
         crowd.nothing_is_lost_or_ended_twice(made + 40)
         assert crowd.troubles(apart) <= crowd.recoveries(apart) + 1, "said once for each trouble"
+
+    def test_a_lease_outlives_an_outage_of_the_database_but_not_its_worker(self, house, postgres, clock):
+        house.home.now = house.submissions.queue._clock = clock
+        house.submissions.store.take("ada", REQUEST, month="2026-12")
+        claim, reaper = house.submissions.queue.claim("worker"), Reaper(house.submissions.queue)
+
+        def look(later=timedelta(0)) -> int:
+            clock.now += later
+            return reaper.reap()
+
+        assert look() == look(queue.MAX_SIGHT_GAP) == 0
+        postgres.stop()
+        for _ in range(2):
+            with pytest.raises(Unavailable):
+                look(queue.MAX_SIGHT_GAP)
+        clock.now += timedelta(minutes=10)
+        postgres.start()
+        assert look() == look(queue.MAX_SIGHT_GAP) == 0, "its worker had no chance to renew"
+        assert house.submissions.queue.renew(claim)
+        clock.now += timedelta(minutes=10)
+        assert look() == 0, "this process was suspended, and its sight with it"
+        assert house.submissions.queue.renew(claim)
+        assert [look(queue.MAX_SIGHT_GAP) for _ in range(3)] == [0, 0, 1], "silent while the database was up"
 
     @pytest.mark.parametrize(
         "how",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
@@ -21,6 +23,7 @@ from quarterturn.public_view import PublicViewWriter
 from quarterturn.runs.measures import RunMeasures as RunMeasuresService
 from quarterturn.submissions.service import OwnerView, SubmissionService
 from quarterturn.submissions.store.queue import Executor as JobExecutor
+from quarterturn.submissions.store.queue import Queue as JobQueue
 from quarterturn.submissions.store.requests import Submissions as SubmissionStore
 from quarterturn.submissions.traces import Traces as TraceService
 from rotation.findings.store import Findings as FindingStore
@@ -38,12 +41,22 @@ class ServiceHealth:
         log: the public log's writer.
         view: the public view.
         clock: seconds that only grow.
+        home: the folder whose disk must not fill up.
+        runners_alive: counts the runners that were heard of lately; None where no runner registers.
     """
 
     def __init__(
-        self, engine: Engine, log: LogWriter, view: PublicViewWriter, clock: Callable[[], float] = time.monotonic
+        self,
+        engine: Engine,
+        log: LogWriter,
+        view: PublicViewWriter,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        home: Path,
+        runners_alive: Callable[[], int | None] = lambda: None,
     ) -> None:
         self._engine, self._log, self._view, self._clock = engine, log, view, clock
+        self._home, self.runners_alive = home, runners_alive
         self._looked_at: float | None = None
         self._behind, self._lock = False, threading.Lock()
 
@@ -64,6 +77,10 @@ class ServiceHealth:
                 self._looked_at, self._behind = self._clock(), bool(self._view.behind())
             return self._behind
 
+    def free_bytes(self) -> int:
+        """Return how many bytes are free on the home's disk."""
+        return shutil.disk_usage(self._home).free
+
     @property
     def leaves(self) -> int:
         """How many leaves are under the signed head."""
@@ -79,6 +96,7 @@ class HttpServices:
     display_names: DisplayNameStore
     public_view: PublicViewWriter
     executor: JobExecutor
+    queue: JobQueue
     submissions: SubmissionStore
     submitting: SubmissionService
     owner_view: OwnerView
@@ -108,6 +126,7 @@ Accounts = Annotated[AccountStore, Depends(_the("accounts"))]
 DisplayNames = Annotated[DisplayNameStore, Depends(_the("display_names"))]
 PublicFiles = Annotated[PublicViewWriter, Depends(_the("public_view"))]
 Executor = Annotated[JobExecutor, Depends(_the("executor"))]
+Queue = Annotated[JobQueue, Depends(_the("queue"))]
 Submissions = Annotated[SubmissionStore, Depends(_the("submissions"))]
 Submitting = Annotated[SubmissionService, Depends(_the("submitting"))]
 View = Annotated[OwnerView, Depends(_the("owner_view"))]

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from fastapi import APIRouter, Request, Response
 
-from quarterturn.http.dependencies.services import Calendar, Health, Outbox, Submissions
+from quarterturn.http.dependencies.services import Calendar, Health, Outbox, Queue
 from quarterturn.http.responses import json_responses, models
 from quarterturn.http.responses.problems import Problem
+from quarterturn.submissions.store.queue import QueueMetrics
 from vault.errors import VaultError
 
 router = APIRouter(tags=["health"])
@@ -35,28 +36,41 @@ def readyz(health: Health) -> Response:
 
 
 @router.get("/metrics", response_class=Response, responses=models.content("text/plain"), name="metrics")
-def metrics(request: Request, submissions: Submissions, health: Health, calendar: Calendar, outbox: Outbox) -> Response:
+def metrics(request: Request, queue: Queue, health: Health, calendar: Calendar, outbox: Outbox) -> Response:
     """Return the metrics; none of them tells of a task or names an account."""
     counts: Counter[tuple[str, str, int]] = request.app.state.counts
     requests = (
         ({"route": route, "method": method, "status": str(status)}, count)
         for (route, method, status), count in sorted(counts.items())
     )
-    states = Counter(submission.state for submission in submissions.unfinished())
     lines = [
         *_metric("quarterturn_requests_total", "counter", "Requests answered.", requests),
-        *_metric(
-            "quarterturn_submissions",
-            "gauge",
-            "Submissions that are waiting or running.",
-            [({"state": state}, states[state]) for state in ("queued", "running")],
-        ),
         *_metric("quarterturn_log_leaves", "gauge", "Leaves under the signed head.", [({}, health.leaves)]),
     ]
-    lines += _of_the_clock(calendar, outbox)
+    lines += [*_of_the_queue(queue.metrics()), *_of_the_clock(calendar, outbox), *_of_the_machines(health)]
     return Response(
         "\n".join([*lines, ""]).encode(), media_type=MEDIA, headers={"cache-control": json_responses.PRIVATE}
     )
+
+
+def _of_the_queue(queue: QueueMetrics) -> Iterator[str]:
+    states = [({"state": "queued"}, queue.waiting), ({"state": "running"}, queue.running)]
+    yield from _metric("quarterturn_submissions", "gauge", "Submissions that are waiting or running.", states)
+    age_text = "How long the oldest waiting one has waited."
+    yield from _metric("quarterturn_queue_age_seconds", "gauge", age_text, [({}, round(queue.age_seconds))])
+    outcomes = [({"outcome": outcome}, count) for outcome, count in sorted(queue.outcomes.items())]
+    help_text = "How the newest 1,000 submissions ended: done, or a failure code."
+    yield from _metric("quarterturn_recent_runs", "gauge", help_text, outcomes)
+    seconds = queue.run_seconds
+    shares = [({"quantile": str(share)}, round(seconds[int(share * len(seconds))])) for share in (0.5, 0.95) if seconds]
+    yield from _metric("quarterturn_recent_run_seconds", "gauge", "How long they took.", shares)
+
+
+def _of_the_machines(health: Health) -> Iterator[str]:
+    free = [({"folder": "home"}, health.free_bytes())]
+    yield from _metric("quarterturn_disk_free_bytes", "gauge", "Free bytes of the home's disk.", free)
+    if (alive := health.runners_alive()) is not None:
+        yield from _metric("quarterturn_runners_alive", "gauge", "Runners heard of lately.", [({}, alive)])
 
 
 def _of_the_clock(calendar: Calendar, outbox: Outbox) -> Iterator[str]:

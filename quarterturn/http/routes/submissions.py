@@ -51,9 +51,8 @@ class SubmissionIntake:
 
     def answer(self, account: str, wanted: models.Agent, kind: SubmissionSet, idempotency_key: str | None) -> Response:
         """Answer with the submission: 201 where it is new, 200 where the key was used for it before."""
-        made, new = self._submitting.submit(
-            account, _request(wanted, kind), idempotency_key=idempotency_key, enqueue=self._executor.enqueue
-        )
+        made, new = self._submitting.submit(account, _request(wanted, kind), idempotency_key=idempotency_key)
+        self._executor.wake()
         return json_responses.plain(self._view.of(made), 201 if new else 200, {"location": f"/submissions/{made.id}"})
 
 

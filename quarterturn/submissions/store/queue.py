@@ -5,43 +5,63 @@
 2. A claim is a lease. Its worker renews it; where it does not, `reap` puts the row back, without any lock on the queue.
 3. A job that died under `TRIES` workers is given up. A job that could not start for a reason of ours is set aside,
    longer each time (`pause`), and does not block others meanwhile.
-4. It is fair between parties: the job with the fewest jobs of its own party before it comes first. Of one party's
-   private jobs those designated to count come first, and the others wait until they have ended.
+4. It is fair between parties: claims go by the round that each row was given when it was written
+   (`quarterturn.submissions.store.fair_rounds`). A row whose party has as many running as may is passed over. Of one
+   party's private jobs those designated to count come first, and the others wait until they have ended.
 5. A worker may be of one class, and then claims only runs of that class (`sandbox.isolation.run_classes`): runs without
-   an exit share no machine with runs that have one. A running job counts in its party's backlog whatever its class; a
-   job that waits for a worker of the other class blocks nobody.
-6. An executor carries numbers of rows and nothing else; the row is the truth.
+   an exit share no machine with runs that have one. A running job counts as its party's whatever its class; a job that
+   waits for a worker of the other class blocks nobody.
+6. A lease outlives an outage of the database, however long: a `Reaper` that could not look extends what has expired by
+   a whole lease, in which a worker that lives renews its own.
 
-The local executor uses this database alone: a job exists once its transaction is committed. On PostgreSQL, workers on
-other machines are notified (`quarterturn.runs.postgres_executor`), within the caller's transaction.
+A claim walks an index, and costs the same however many wait. The database is all that processes share, on one machine
+or on many: a job exists once its transaction is committed.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Literal, Protocol
 
-from sqlalchemy import ColumnElement, Engine, and_, case, exists, false, func, not_, or_, true, update
+from sqlalchemy import (
+    ColumnElement,
+    Engine,
+    Executable,
+    and_,
+    bindparam,
+    exists,
+    false,
+    func,
+    not_,
+    or_,
+    true,
+    tuple_,
+    update,
+)
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
+from sqlmodel.sql.sqltypes import UTCDateTime
 
 from quarterturn.accounts.tables import AccountRow
 from quarterturn.choices import WorkerClass
 from quarterturn.errors import MonthTurned
-from quarterturn.submissions.store.requests import UNFINISHED, Submissions
+from quarterturn.submissions.store.requests import UNFINISHED
 from quarterturn.submissions.store.tables import SubmissionRow
-from sandbox.isolation.run_classes import run_class
 from sandbox.runs.store import RunRecord
 from vault.database import join_or_begin, transaction
 from vault.errors import Unavailable
 
 LEASE = timedelta(seconds=90)
 RENEWAL_SECONDS = LEASE.total_seconds() / 3
+MAX_SIGHT_GAP = LEASE / 2
+"""Between two looks of a reaper that has seen the database all the time."""
 CLOSING_GRID_SECONDS = 60.0
 """Private runs are closed on a full minute of the clock, so that an agent tells no more by when it ends."""
 TRIES = 5
@@ -53,6 +73,8 @@ def pause(attempt: int) -> timedelta:
     return min(MAX_RETRY_DELAY, MIN_RETRY_DELAY * 2.0 ** min(attempt - 1, 20))
 
 
+NEWEST_SUBMISSIONS = 1_000
+"""So many of them are shown to monitoring by outcome and duration."""
 OUTAGE_SECONDS = 600.0
 """For how long a worker keeps what it has to write about the end of a job while the database is away."""
 
@@ -60,10 +82,10 @@ LeaseStatus = Literal["held", "cancelled", "stopped", "lost"]
 
 
 class Executor(Protocol):
-    """Hands jobs from the process that accepts a submission to the workers."""
+    """Claims jobs and works on them, in threads of this process."""
 
-    def enqueue(self, session: Session, number: int) -> None:
-        """Hand a job over, within the transaction that wrote its row."""
+    def wake(self) -> None:
+        """Look for a job now: one was just written. Without it, it is found within `POLL_SECONDS`."""
         ...
 
     def start(self) -> None:
@@ -82,6 +104,25 @@ class Claim:
     number: int
     id: str
     attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueMetrics:
+    """State of the queue for monitoring; it names no account and no task.
+
+    Attributes:
+        waiting: how many wait.
+        running: how many run.
+        age_seconds: for how long the oldest that waits has waited; 0 where none does.
+        outcomes: how often the `NEWEST_SUBMISSIONS` ended as `done`, or with which failure code.
+        run_seconds: how long those took from their start to their end, the shortest first.
+    """
+
+    waiting: int
+    running: int
+    age_seconds: float
+    outcomes: Mapping[str, int]
+    run_seconds: Sequence[float]
 
 
 class Queue:
@@ -104,20 +145,42 @@ class Queue:
         self._engine, self._clock, self._at_once, self._judged = engine, clock, at_once, judged
 
     def waiting(self) -> list[int]:
-        """Return the numbers of the waiting submissions, in the order in which they would be claimed now."""
+        """Return the numbers of the waiting submissions, in the order in which they are claimed."""
+        row = SubmissionRow
+        query = select(row.number).where(row.state == "queued").order_by(col(row.fair_round), col(row.number))
         with Session(self._engine) as session:
-            return [number for number, _ in self._order(session)]
+            return [number for number in session.exec(query) if number is not None]
 
-    def place(self, session: Session, number: int) -> int:
-        """Return the place of a row that was just written in its party's own backlog, from 1."""
-        own = select(AccountRow.party).join(SubmissionRow).where(SubmissionRow.number == number).scalar_subquery()
-        backlog = (
-            select(func.count())
-            .select_from(SubmissionRow)
-            .join(AccountRow)
-            .where(AccountRow.party == own, col(SubmissionRow.state).in_(UNFINISHED))
+    def places(self, numbers: Collection[int]) -> dict[int, int]:
+        """Return how many are claimed before each of these submissions, for those that wait."""
+        row, other = SubmissionRow, aliased(SubmissionRow)
+        is_before = tuple_(col(other.fair_round), col(other.number)) < tuple_(col(row.fair_round), col(row.number))
+        before = select(func.count()).select_from(other).where(col(other.state) == "queued", is_before)
+        query = select(row.number, before.scalar_subquery()).where(row.state == "queued", col(row.number).in_(numbers))
+        with Session(self._engine) as session:
+            return {number: place for number, place in session.exec(query) if number is not None}
+
+    def metrics(self) -> QueueMetrics:
+        """Return what monitoring asks for; it reads the unfinished rows' index, and the newest rows."""
+        row, now = SubmissionRow, self.now()
+        by_state = select(row.state, func.count(), func.min(row.created_at)).where(col(row.state).in_(UNFINISHED))
+        newest = (
+            select(row.state, row.code, row.started_at, row.ended_at)
+            .order_by(col(row.number).desc())
+            .limit(NEWEST_SUBMISSIONS)
         )
-        return session.exec(backlog).one()
+        with Session(self._engine) as session:
+            counts = {state: (count, oldest) for state, count, oldest in session.exec(by_state.group_by(row.state))}
+            rows = session.exec(newest).all()
+        ended = [(code or state, start, end) for state, code, start, end in rows if end]
+        waiting, oldest = counts.get("queued", (0, now))
+        return QueueMetrics(
+            waiting,
+            counts.get("running", (0, now))[0],
+            (now - oldest).total_seconds(),
+            Counter(outcome for outcome, _, _ in ended),
+            sorted((end - start).total_seconds() for _, start, end in ended if start),
+        )
 
     def awaits_named(self, number: int) -> bool:
         """Say whether a row waits until one has ended that its party named before it, or in its place."""
@@ -125,83 +188,19 @@ class Queue:
         with Session(self._engine) as session:
             return session.exec(row.where(SubmissionRow.number == number, _waits_for_named())).first() is not None
 
-    def claimable(self, session: Session, only: WorkerClass | None = None) -> list[tuple[int, int]]:
-        """Return what may be claimed now, as (number, place in its party's own backlog), the next one first.
-
-        Args:
-            session: the transaction.
-            only: the class of runs that are asked for; all of them by default.
-        """
-        rows: list[tuple[int, int]] = []
-        while heads := self._heads(session, only, taken=[number for number, _ in rows]):
-            rows += heads
-        return sorted(rows, key=lambda row: row[::-1])
-
-    def _heads(
-        self, session: Session, only: WorkerClass | None, taken: Sequence[int] = ()
-    ) -> Sequence[tuple[int, int]]:
-        """Return what each party may have claimed next, after it had the rows `taken`, as `claimable` does.
-
-        One pass over what is unfinished, grouped by party: with 10,000 waiting an order of all of them took a second.
-        """
-        row, later = SubmissionRow, col(SubmissionRow.not_before)
-        is_taken = col(row.number).in_(taken)
-        ready = and_(
-            col(row.state) == "queued",
-            not_(is_taken),
-            or_(later.is_(None), later <= self.now()),
-            true() if only is None else _is_of(only, judged=self._judged()),
-        )
-
-        def first(*conditions: ColumnElement[bool]) -> ColumnElement[int | None]:
-            return func.min(row.number).filter(*conditions)
-
-        named = col(row.designated).is_(True)
-        running = func.count().filter(or_(col(row.state) == "running", is_taken))
-        next_one = case(
-            (first(named, ready) == first(named), first(named)),
-            (first(named).is_(None), first(ready)),
-            else_=first(ready, col(row.tasks) != "private"),  # private ones wait for the one that was named
-        )
-        heads = (
-            select(next_one, running + 1)
-            .select_from(row)
-            .join(AccountRow, col(AccountRow.name) == col(row.account))
-            .where(col(row.state).in_(UNFINISHED))
-            .group_by(AccountRow.party)
-            .having(running < self._at_once, next_one.is_not(None))
-            .order_by(running, next_one)
-        )
-        return [(number, place) for number, place in session.exec(heads).all() if number is not None]
-
-    def class_of(self, session: Session, number: int) -> WorkerClass:
-        """Say which class a job's run has."""
-        row = session.get_one(SubmissionRow, number)
-        own = run_class(private=row.tasks == "private", kind=row.kind, model=row.model, judged=self._judged())
-        return "sealed" if own == "sealed" else "open"
-
     def claim(self, worker: str, only: WorkerClass | None = None) -> Claim | None:
         """Claim the next job (of a class); None where none may be claimed now (rules 1, 2, 4 and 5)."""
+        statement = _claim_statement(only, judged=self._judged(), at_once=self._at_once)
         with transaction(self._engine) as session:
-            for number, _ in self._heads(session, only):
-                row, now = session.get_one(SubmissionRow, number), self.now()
-                claim = Claim(number, row.id, row.attempt + 1)
-                taken = {
-                    "state": "running",
-                    "attempt": claim.attempt,
-                    "worker": worker,
-                    "lease_until": now + LEASE,
-                    "not_before": None,
-                    "started_at": row.started_at or now,
-                }
-                change = update(SubmissionRow).where(
-                    col(SubmissionRow.number) == number,
-                    col(SubmissionRow.state) == "queued",
-                    col(SubmissionRow.attempt) == row.attempt,
-                )
-                if session.exec(change.values(**taken)).rowcount == 1:
-                    return claim
-        return None
+            now = self.now()
+            row = session.connection().execute(statement, {"by": worker, "now": now, "until": now + LEASE}).first()
+        return Claim(*row) if row else None
+
+    def status(self, number: int) -> tuple[str, int]:
+        """Return the state and the attempt of a job; each running one is asked about once a second."""
+        with Session(self._engine) as session:
+            query = select(SubmissionRow.state, SubmissionRow.attempt).where(SubmissionRow.number == number)
+            return session.exec(query).one()
 
     def renew(self, claim: Claim) -> bool:
         """Extend a job's lease; False means that the job is no longer this worker's."""
@@ -229,7 +228,7 @@ class Queue:
         )
 
     def reap(self) -> int:
-        """Put back, or give up, every job whose lease has expired; give their number."""
+        """Put back, or give up, every job whose lease has expired; return their number."""
         now = self.now()
         silent = (col(SubmissionRow.state) == "running", col(SubmissionRow.lease_until) < now)
         over = {"state": "failed", "code": "interrupted", "lease_until": None, "ended_at": now}
@@ -241,28 +240,12 @@ class Queue:
             back = session.exec(update(SubmissionRow).where(*silent).values(**again)).rowcount
         return int(dead + back)
 
-    def _order(self, session: Session) -> Sequence[tuple[int, int]]:
-        """Return what waits as (number, place in its party's own backlog), the next one first."""
-        place = (
-            func.row_number()
-            .over(
-                partition_by=AccountRow.party,
-                order_by=(
-                    col(SubmissionRow.state).desc(),
-                    col(SubmissionRow.designated).desc(),
-                    col(SubmissionRow.number),
-                ),
-            )
-            .label("place")
-        )
-        unfinished = (
-            select(SubmissionRow.number, SubmissionRow.state, place)
-            .join(AccountRow, col(AccountRow.name) == col(SubmissionRow.account))
-            .where(col(SubmissionRow.state).in_(UNFINISHED))
-        )
-        own = unfinished.subquery()
-        query = select(own.c.number, own.c.place).where(own.c.state == "queued").order_by(own.c.place, own.c.number)
-        return [(number, place) for number, place in session.exec(query).all()]
+    def extend_expired(self) -> None:
+        """Extend every lease that has expired by a whole one."""
+        now, row = self.now(), SubmissionRow
+        change = update(row).where(col(row.state) == "running", col(row.lease_until) < now)
+        with transaction(self._engine) as session:
+            session.exec(change.values(lease_until=now + LEASE))
 
     def _write(self, claim: Claim, session: Session | None = None, **values: object) -> bool:
         change = update(SubmissionRow).where(
@@ -278,19 +261,51 @@ class Queue:
         return self._clock().astimezone(UTC)
 
 
+class Reaper:
+    """Reaper of one process: where it could not look, it extends expired leases once before it reaps any (rule 6).
+
+    Args:
+        queue: whose leases.
+    """
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue = queue
+        self._looked_at: datetime | None = None
+
+    def reap(self) -> int:
+        """Put back, or give up, every job whose worker was silent while the database was up; return their number.
+
+        Raises:
+            Unavailable: the database is away; the next look extends what expired meanwhile.
+        """
+        now, last = self._queue.now(), self._looked_at
+        self._looked_at = None
+        if last is None or not now - MAX_SIGHT_GAP <= last <= now:  # an outage, or this process was suspended
+            self._queue.extend_expired()
+            reaped = 0
+        else:
+            reaped = self._queue.reap()
+        self._looked_at = now
+        return reaped
+
+
 class Lease:
     """Lease of a claimed job: whether its worker still holds it, and what it writes under it.
 
     Args:
-        submissions: the submissions.
-        queue: their claims.
+        queue: the queue.
         claim: the claim.
         stopping: set when the worker stops.
     """
 
-    def __init__(self, submissions: Submissions, queue: Queue, claim: Claim, stopping: threading.Event) -> None:
-        self._submissions, self._queue, self._claim, self._stopping = submissions, queue, claim, stopping
+    def __init__(self, queue: Queue, claim: Claim, stopping: threading.Event) -> None:
+        self._queue, self._claim, self._stopping = queue, claim, stopping
         self._ended = threading.Event()
+
+    @property
+    def submission(self) -> str:
+        """The id of the submission."""
+        return self._claim.id
 
     def status(self) -> LeaseStatus:
         """Return whether the job is still this worker's; its owner may have `cancelled` it, the operator `stopped` us.
@@ -299,10 +314,10 @@ class Lease:
         """
         stopped, held = self._stopping.is_set(), ("running", self._claim.attempt)
         with suppress(Unavailable):
-            submission = self._submissions.get(self._claim.id)
-            if submission.state == "cancelled":
+            state, attempt = self._queue.status(self._claim.number)
+            if state == "cancelled":
                 return "cancelled"
-            if (submission.state, submission.attempt) != held:
+            if (state, attempt) != held:
                 return "lost"
         return "stopped" if stopped else "held"
 
@@ -352,9 +367,53 @@ class Lease:
             time.sleep(min(1.0, left))
 
     def _renew(self) -> None:
-        while not self._ended.wait(RENEWAL_SECONDS):
-            with suppress(Unavailable):
+        delay = RENEWAL_SECONDS
+        while not self._ended.wait(delay):
+            try:
                 self._queue.renew(self._claim)
+                delay = RENEWAL_SECONDS
+            except Unavailable:
+                delay = 1.0  # once the database is back, before a reaper trusts its silence
+
+
+@cache
+def _claim_statement(only: WorkerClass | None, *, judged: bool, at_once: int) -> Executable:
+    """Return the statement that claims the next job; it is made once, which takes longer than its execution."""
+    row, running, owner = SubmissionRow, aliased(SubmissionRow), aliased(AccountRow)
+    now = bindparam("now", type_=UTCDateTime())
+    of_party = (
+        select(func.count())
+        .select_from(running)
+        .join(owner, col(running.account) == col(owner.name))
+        .where(owner.party == AccountRow.party, running.state == "running")
+        .scalar_subquery()
+    )
+    following = (
+        select(col(row.number))
+        .join(AccountRow, col(AccountRow.name) == col(row.account))
+        .where(
+            row.state == "queued",
+            or_(col(row.not_before).is_(None), col(row.not_before) <= now),
+            true() if only is None else _is_of(only, judged=judged),
+            of_party < at_once,
+            not_(_waits_for_named()),
+        )
+        .order_by(col(row.fair_round), col(row.number))
+        .limit(1)
+    )
+    return (
+        update(row)
+        .where(col(row.number) == following.scalar_subquery())
+        .values(
+            state="running",
+            attempt=row.attempt + 1,
+            worker=bindparam("by"),
+            lease_until=bindparam("until", type_=UTCDateTime()),
+            not_before=None,
+            started_at=func.coalesce(row.started_at, now),
+        )
+        .returning(col(row.number), col(row.id), col(row.attempt))
+    )
 
 
 def _waits_for_named() -> ColumnElement[bool]:

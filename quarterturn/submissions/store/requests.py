@@ -5,7 +5,7 @@
        |   '--reap-----'     (a worker died: the next attempt takes over)
        '----cancel-----'---> cancelled
 
-1. One transaction accepts a submission, counts the quota and hands the job to the executor: all of that or nothing.
+1. One transaction accepts a submission and counts the quota; the row is the job, which any worker may claim.
 2. Quota use is counted from the rows and stored nowhere else, so no refund can be forgotten.
 3. The same `Idempotency-Key` with the same request gives the same submission; with another request it is refused.
 4. Quotas are a party's: linked accounts share them.
@@ -29,8 +29,9 @@ from sqlmodel.sql.expression import SelectOfScalar
 from quarterturn.accounts.tables import AccountRow
 from quarterturn.choices import SubmissionSet
 from quarterturn.errors import KeyReused, Malformed, NotAllowed, NotFound, OverQuota
-from quarterturn.failure_codes import charged
+from quarterturn.failure_codes import CHARGED_STATES, charged
 from quarterturn.settings import ServiceSettings
+from quarterturn.submissions.store.fair_rounds import assign_round
 from quarterturn.submissions.store.tables import SubmissionRow
 from rotation.exposure.store import Exposures
 from sandbox.endpoint.address import parse as parse_url
@@ -166,7 +167,6 @@ class Submissions:
         *,
         month: str,
         idempotency_key: str | None = None,
-        enqueue: Callable[[Session, int], None] = lambda _session, _number: None,
     ) -> tuple[SubmissionRecord, bool]:
         """Accept a submission, and say whether it is a new one.
 
@@ -175,7 +175,6 @@ class Submissions:
             wish: what is asked for.
             month: the benchmark month that is live; only private runs are bound to it.
             idempotency_key: the Idempotency-Key, or None.
-            enqueue: hands the job to the executor, within the same transaction.
 
         Raises:
             OverQuota: the message says which, and when there is more.
@@ -209,9 +208,9 @@ class Submissions:
                 request_digest=wish.digest(),
                 created_at=self._now(),
             )
+            assign_round(session, row, party)
             session.add(row)
             session.flush()
-            enqueue(session, row.number or 0)
             return self._submitted(session, row), True
 
     def get(self, name: str, account: str | None = None) -> SubmissionRecord:
@@ -327,8 +326,10 @@ class Submissions:
     def _require_room(self, session: Session, month: str) -> None:
         """Refuse a private run beyond the limit of all parties together."""
         limit = self._limits.private_in_all
-        of_month = select(SubmissionRow).where(SubmissionRow.month == month, SubmissionRow.tasks == "private")
-        if sum(submission.charged for submission in self._all(session, of_month)) >= limit:
+        row = SubmissionRow
+        is_charged = or_(col(row.state).in_(CHARGED_STATES), self._exposures.is_served(col(row.run)))
+        of_month = select(func.count()).select_from(row).where(row.month == month, row.tasks == "private", is_charged)
+        if session.exec(of_month).one() >= limit:
             until = _end_of(month)
             detail = f"All {limit} private runs of this month, shared by all parties, are used. "
             raise OverQuota(

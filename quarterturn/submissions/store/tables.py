@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, LargeBinary, UniqueConstraint
+from sqlalchemy import CheckConstraint, Index, LargeBinary, UniqueConstraint
 from sqlmodel import Field, SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
 
@@ -22,18 +22,21 @@ class SubmissionRow(SQLModel, table=True):
     __table_args__ = (
         UniqueConstraint("account", "idempotency_key"),
         CheckConstraint("attempt >= 0", name="attempt_not_negative"),
+        Index("ix_quarterturn_submission_claim", "state", "fair_round", "number"),
+        Index("ix_quarterturn_submission_of_account", "account", "state"),
     )
 
     number: int | None = Field(default=None, primary_key=True, sa_type=Counter)
     id: str = Field(max_length=18, unique=True)
-    account: str = Field(foreign_key="quarterturn_account.name", max_length=40, index=True)
+    account: str = Field(foreign_key="quarterturn_account.name", max_length=40)
     tasks: str = Field(max_length=8)  # dev, private, check
     kind: str = Field(max_length=16)  # image, endpoint
     reference: str = Field(max_length=500)
     model: str | None = Field(default=None, max_length=16)
     designated: bool = False  # to count: played before the party's other private runs
     month: str = Field(max_length=7)
-    state: str = Field(max_length=12, index=True)
+    state: str = Field(max_length=12)
+    fair_round: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
     code: str | None = Field(default=None, max_length=24)
     attempt: int = 0
     worker: str | None = Field(default=None, max_length=100)

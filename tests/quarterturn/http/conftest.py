@@ -24,7 +24,7 @@ from quarterturn import public_view
 from quarterturn.accounts.roles import ROLES
 from quarterturn.app import Application
 from quarterturn.http.serve import make_server
-from quarterturn.runs.jobs import LocalExecutor
+from quarterturn.runs.jobs import WorkerThreads
 from quarterturn.settings import ServiceSettings
 from rotation.calendar import Month
 from rotation.month.sets import DEMO
@@ -84,7 +84,7 @@ def served(home: Path, *, now: Callable[[], datetime] = lambda: NOW, workers: in
             update={"service": ServiceSettings(**{"images": ("",)} | limits)}
         )
     work = how.pop("work", lambda claim, stopping: house.execution.job_worker.work(claim, stopping))  # noqa: PLW0108 - tests set the box later
-    app = house.http(LocalExecutor(house.submissions.queue, work, workers, **how), clock=lambda: 0.0)
+    app = house.http(WorkerThreads(house.submissions.queue, work, workers, **how), clock=lambda: 0.0)
     try:
         with TestClient(app, raise_server_exceptions=False) as client:
             site = Site(house, client)
@@ -237,7 +237,7 @@ def served_by_thread(home: Path) -> Iterator[str]:
 def answering(house: Application) -> Iterator[str]:
     """Run the server of `serve` for an open home, in a thread and without workers; return its address."""
     addresses: Queue[str] = Queue()
-    app = house.http(LocalExecutor(house.submissions.queue, house.execution.job_worker.work, 0))
+    app = house.http(WorkerThreads(house.submissions.queue, house.execution.job_worker.work, 0))
     server = make_server(app, "127.0.0.1", 0, ready=addresses.put)
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -3,16 +3,22 @@
 import asyncio
 import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
+import yaml
 
 from quarterturn.http.responses.access import ACCESS, methods_of
 from quarterturn.http.responses.html import PAGE
 from quarterturn.http.responses.middleware import SECURITY, Guard
 from quarterturn.http.responses.problems import KINDS, PROBLEMS
 from quarterturn.http.responses.rate_limit import Rate
+from quarterturn.submissions.store.requests import SubmissionRequest
 
 pytestmark = pytest.mark.slow
+
+CHECK = SubmissionRequest("check", image="sha256:" + "0" * 64)
+DEPLOY = Path(__file__).parents[3] / "quarterturn" / "deploy"
 
 
 def test_every_answer_has_the_headers_of_safety(site):
@@ -187,6 +193,27 @@ def test_the_metrics_say_when_the_next_turn_is_due_and_which_notices_are_unsent(
     assert "quarterturn_turn_overdue 0" in said
     assert "# TYPE quarterturn_notices_given_up gauge" in said
     assert re.search(r'quarterturn_notices_unsent\{channel="log"\} \d', said) or not site.house.month.outbox.posted()
+
+
+def test_the_metrics_say_how_the_queue_and_the_newest_runs_stand_and_each_alert_is_of_one_of_them(site):
+    house = site.house
+    house.auth.accounts.create("ada-2", "submitter")
+    for _ in range(3):
+        house.submissions.store.take("ada-2", CHECK, month="2026-12")
+    assert house.submissions.queue.finish(house.submissions.queue.claim("w"), "machine")
+    text = site.get("/metrics", "runner").text
+    for line in (
+        'quarterturn_submissions{state="queued"} 2',
+        'quarterturn_recent_runs{outcome="machine"} 1',
+        'quarterturn_recent_run_seconds{quantile="0.95"} 0',
+    ):
+        assert line in text
+    assert re.search(r"^quarterturn_queue_age_seconds \d+$", text, re.M)
+    assert re.search(r'^quarterturn_disk_free_bytes\{folder="home"\} \d+$', text, re.M)
+    rules = yaml.safe_load((DEPLOY / "alerts.yaml").read_text())["groups"][0]["rules"]
+    named = {name for rule in rules for name in re.findall(r"quarterturn_\w+", rule["expr"])}
+    known = set(re.findall(r"^# TYPE (\w+)", text, re.M))
+    assert named <= known | {"quarterturn_runners_alive"}, "a service without registered runners counts none"
 
 
 def test_every_kind_of_error_is_a_problem_of_the_table():

@@ -82,9 +82,7 @@ def kinds(house) -> list[str]:
 
 
 def submit(house, tasks="private"):
-    return house.submissions.service.submit(
-        "ada", SubmissionRequest(tasks, image="agent:1"), idempotency_key=None, enqueue=lambda *_: None
-    )[0]
+    return house.submissions.service.submit("ada", SubmissionRequest(tasks, image="agent:1"), idempotency_key=None)[0]
 
 
 class After:
@@ -182,7 +180,7 @@ def test_a_claim_that_is_lost_at_the_start_opens_no_run(house):
     made, size = submit(house), house.log.ledger.size
     claim = house.submissions.queue.claim("one")
     assert house.submissions.queue.give_back(claim)
-    lease = Lease(house.submissions.store, house.submissions.queue, claim, threading.Event())
+    lease = Lease(house.submissions.queue, claim, threading.Event())
     with pytest.raises(RuntimeError, match="lost"):
         house.execution.private_runs.play(AGENT, NoWorld(), NullProgress(), lease=lease)
     assert (house.log.ledger.size, house.runs.store.list(month=MONTH)) == (size, ())
@@ -257,9 +255,7 @@ def test_a_run_that_the_database_failed_is_given_back_and_resumed(house, clock, 
 
 def test_while_the_database_is_gone_nobody_says_that_a_job_was_lost(house, monkeypatch):
     submit(house)
-    lease = Lease(
-        house.submissions.store, house.submissions.queue, house.submissions.queue.claim("w"), threading.Event()
-    )
+    lease = Lease(house.submissions.queue, house.submissions.queue.claim("w"), threading.Event())
 
     def gone(*_args):
         raise NoDatabase("The database does not answer.")
@@ -372,7 +368,8 @@ def test_a_job_cancelled_before_its_run_was_opened_opens_none(house):
 @pytest.mark.box
 @pytest.mark.slow
 @pytest.mark.parametrize(("tasks", "count"), [("check", 1)])
-def test_a_job_on_the_dev_set_is_played_for_real_and_tells_everything(house, monkeypatch, tasks, count):
+def test_a_job_on_the_dev_set_is_played_for_real_and_tells_everything(house, monkeypatch, caplog, tasks, count):
+    caplog.set_level("INFO", "quarterturn.runs")
     agent = Path(__file__).resolve().parents[3] / "examples" / "agents" / "rulebook" / "agent.py"
     chosen = RunRequest(image=None, agent=f"python3 {agent}", submitter="ada", box="bwrap")
     monkeypatch.setattr(RunRequest, "of", lambda *_: chosen)  # over HTTP an image is named, which needs an engine
@@ -383,6 +380,12 @@ def test_a_job_on_the_dev_set_is_played_for_real_and_tells_everything(house, mon
     assert len(trace["tasks"]) == count
     assert trace["tasks"][0]["task"]["goal"]
     assert trace["tasks"][0]["run"]["transcript"]
+    lines = [vars(line) | {"act": line.getMessage()} for line in caplog.records if line.name == "quarterturn.runs"]
+    assert [line["act"] for line in lines] == ["claim", "start", "serving", "hand-in", "end"]
+    assert {line["submission"] for line in lines} == {made.id}
+    assert [(line["serving"], line.get("seconds", 0) >= 0) for line in lines[2:4]] == [(1, True)] * 2
+    assert (lines[0]["waited_seconds"], lines[-1]["outcome"]) == (0, "done")
+    assert trace["tasks"][0]["task"]["id"] not in str(lines)
 
 
 @pytest.mark.parametrize(

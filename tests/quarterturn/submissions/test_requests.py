@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlmodel import Session
 
 from quarterturn.errors import Malformed, NotAllowed, NotFound, OverQuota
 from quarterturn.failure_codes import CODES, charged, code_of
@@ -109,19 +108,6 @@ def test_the_same_key_gives_the_same_submission(house, take):
     assert take("bob", idempotency_key="k-1").id != first.id
     with pytest.raises(NotAllowed, match="a different request"):
         take(submission_request=PRIVATE, idempotency_key="k-1")
-
-
-@both
-def test_a_job_is_handed_over_with_its_row_or_neither_is_there(house, take):
-    def fails(session, number):
-        raise OSError("no queue today")
-
-    with pytest.raises(OSError, match="today"):
-        take(enqueue=fails)
-    assert house.submissions.store.of("ada") == []
-    seen = []
-    made = take(enqueue=lambda session, number: seen.append((isinstance(session, Session), number)))
-    assert seen == [(True, made.number)]
 
 
 @both
@@ -263,6 +249,6 @@ def test_an_error_becomes_a_code_and_none_of_its_words():
 
 def test_rows_of_the_queue_name_nothing_of_a_private_run_but_its_number():
     told = {"id", "account", "tasks", "kind", "reference", "model", "designated", "month", "state", "code", "run"}
-    kept = {"number", "attempt", "worker", "failed_attempts", "idempotency_key", "request_digest"}
+    kept = {"number", "attempt", "worker", "failed_attempts", "idempotency_key", "request_digest", "fair_round"}
     times = {"lease_until", "not_before", "created_at", "started_at", "ended_at"}
     assert set(SubmissionRow.model_fields) == told | kept | times

@@ -64,6 +64,18 @@ def test_a_run_waiting_for_another_class_is_next(tmp_path):
     assert order == ["open", "sealed"]
 
 
+def test_who_has_waited_as_long_as_may_lets_the_others_begin_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(machine_lock, "MAX_WAIT_SECONDS", 0.0)
+    with machine_lock.playing("sealed", never, tmp_path):
+        with (
+            pytest.raises(Unavailable, match="try again later"),
+            machine_lock.playing("open", lambda: False, tmp_path),
+        ):
+            never()
+        with machine_lock.playing("sealed", never, tmp_path):
+            pass
+
+
 def test_tests_of_two_processes_do_not_wait_for_each_other():
     folder = machine_lock.shared_folder()
     assert (folder.name, folder == runner_identity.shared_folder()) == ("machine-lock0", False)

@@ -1,4 +1,4 @@
-"""Tests of both executors, local and PostgreSQL: each job is taken once, and an error ends no worker."""
+"""Tests of worker threads on both databases: each job is taken once, and an error ends no worker."""
 
 from __future__ import annotations
 
@@ -12,11 +12,8 @@ from typing import Protocol
 import pytest
 
 from quarterturn.app import Application
-from quarterturn.runs import postgres_executor
-from quarterturn.runs.jobs import LocalExecutor, Work
-from quarterturn.runs.postgres_executor import PostgresExecutor
+from quarterturn.runs.jobs import Work, WorkerThreads
 from quarterturn.settings import ServiceSettings
-from quarterturn.submissions.store.queue import Executor
 from quarterturn.submissions.store.requests import SubmissionRequest, Submissions
 from vault.errors import Unavailable
 
@@ -28,9 +25,9 @@ REQUEST = SubmissionRequest("dev", image="agent:1")
 
 
 class Workers(Protocol):
-    """Makes the executor of the database that the test runs on."""
+    """Makes worker threads on the database that the test runs on."""
 
-    def __call__(self, count: int, work: Work = ...) -> Executor: ...
+    def __call__(self, count: int, work: Work = ...) -> WorkerThreads: ...
 
 
 @pytest.fixture
@@ -53,11 +50,7 @@ def workers(house) -> Iterator[Workers]:
     made = []
 
     def make(count=1, work=None):
-        made.append(
-            postgres_executor.executor(
-                house.home.engine, house.submissions.queue, work or house.execution.job_worker.work, count
-            )
-        )
+        made.append(WorkerThreads(house.submissions.queue, work or house.execution.job_worker.work, count))
         return made[-1]
 
     yield make
@@ -66,7 +59,9 @@ def workers(house) -> Iterator[Workers]:
 
 
 def submit(house, executor, account="ada"):
-    return house.submissions.service.submit(account, REQUEST, idempotency_key=None, enqueue=executor.enqueue)[0]
+    record, _ = house.submissions.service.submit(account, REQUEST, idempotency_key=None)
+    executor.wake()
+    return record
 
 
 def waits_in(thread: threading.Thread, name: str) -> bool:
@@ -140,10 +135,23 @@ def test_stopping_waits_for_what_is_played_and_takes_nothing_more(house, workers
     assert {house.submissions.store.get(one.id).state for one in (first, second)} == {"queued"}
 
 
-def test_the_database_says_which_executor_a_home_has(house):
-    assert type(house.execution.executor(1)) is (
-        PostgresExecutor if house.home.engine.dialect.name == "postgresql" else LocalExecutor
-    )
+def test_a_job_that_nobody_wakes_for_is_found_and_one_thread_alone_looks(house, workers, monkeypatch):
+    monkeypatch.setattr("quarterturn.runs.jobs.POLL_SECONDS", 0.01)
+    looking, most, claim = set(), [0], house.submissions.queue.claim
+
+    def watch_claim(worker, only=None):
+        looking.add(worker)
+        most[0] = max(most[0], len(looking))
+        try:
+            return claim(worker, only)
+        finally:
+            looking.discard(worker)
+
+    monkeypatch.setattr(house.submissions.queue, "claim", watch_claim)
+    workers(8, lambda claim, _: house.submissions.queue.finish(claim, None)).start()
+    made = house.submissions.service.submit("ada", REQUEST, idempotency_key=None)[0]
+    until(lambda: house.submissions.store.get(made.id).state == "done", "the end of the job")
+    assert most == [1]
 
 
 def test_trouble_is_said_once_and_so_is_its_end(house, workers, monkeypatch, caplog):
@@ -151,8 +159,7 @@ def test_trouble_is_said_once_and_so_is_its_end(house, workers, monkeypatch, cap
     tries = threading.Semaphore(0)
     claim = house.submissions.queue.claim
     monkeypatch.setattr("quarterturn.retry_loop.MAX_RETRY_DELAY_SECONDS", 0.01)
-    monkeypatch.setattr("quarterturn.runs.postgres_executor.POLL", 0.02)
-    monkeypatch.setattr("quarterturn.runs.postgres_executor.REAP", 3600.0)  # who reaps meets no trouble, and ends none
+    monkeypatch.setattr("quarterturn.runs.jobs.REAP_SECONDS", 3600.0)  # the reaper meets no trouble, and ends none
 
     def fails(_worker, _only=None):
         tries.release()
