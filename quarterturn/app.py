@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from quarterturn.month.withdraw_task import ApprovedWithdrawals
     from quarterturn.notices.outbox import Outbox
     from quarterturn.public_view import PublicViewWriter
+    from quarterturn.runners.fleet import RunnerFleet
+    from quarterturn.runners.service import RunnerService
+    from quarterturn.runners.store import Runners
     from quarterturn.runs.jobs import JobWorker
     from quarterturn.runs.measures import RunMeasures
     from quarterturn.runs.private_runs import PrivateRuns
@@ -818,6 +821,33 @@ class Application:
             run_ledger=self.run_ledger,
         )
 
+    # -- runners ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def runners(self) -> Runners:
+        """The runners, and the servings that they started."""
+        from quarterturn.runners.store import Runners
+
+        return Runners(self.engine, self.accounts, self.now)
+
+    @cached_property
+    def fleet(self) -> RunnerFleet:
+        """What has servings played on runners."""
+        from quarterturn.runners.dispatcher import Dispatcher
+        from quarterturn.runners.fleet import RunnerFleet
+        from quarterturn.runners.hand_in_key import HandInKey
+        from quarterturn.runners.handed_in import HandedIn
+
+        key, handed_in = HandInKey(self.places.hand_in_key, self.ring), HandedIn(self.places.handed_in)
+        return RunnerFleet(self.runners, Dispatcher(), key, handed_in)
+
+    @cached_property
+    def runner_service(self) -> RunnerService:
+        """What answers runners."""
+        from quarterturn.runners.service import RunnerService
+
+        return RunnerService(self.fleet)
+
     # -- runs ---------------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -902,6 +932,7 @@ class Application:
             months=self.months,
             calendar=self.turn_calendar,
             outbox=self.outbox,
+            runners=self.runner_service,
             health=ServiceHealth(self.engine, self.writer, self.public_view),
         )
         view, log = PublicView(self.public), LogView(self.places.log, self.policy)

@@ -21,6 +21,7 @@ from vault.database import transaction
 FOLDER = Path(__file__).parent / "scripts"
 COLUMNS: Mapping[str, str] = {
     "0001": "ad1a60dbbd38e46455a62e26246c3dbb92a7668e80508dcc442be4245c30c019",
+    "0002": "738fd139e8f999eabcc261e73da361e5e475343c3260557dff3f227b95c00539",
 }
 """Revision -> SHA-256 of the names of its tables and columns (`columns_digest`)."""
 

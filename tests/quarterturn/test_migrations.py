@@ -26,7 +26,7 @@ RELEASED = {"0001_the_first_tables.py": "8908a0c4971c8d9d58d8884a7fd99a8ee301f7a
 
 FAILS = """
 from alembic import op
-revision, down_revision = "0002", "0001"
+revision, down_revision = "0003", "0002"
 def upgrade():
     op.execute("CREATE TABLE vault_more (number INTEGER)")
     op.execute("UPDATE vault_task SET no_such_column = 1")
@@ -43,10 +43,10 @@ def engine(url):
 def add_migration(folder: Path, patch: pytest.MonkeyPatch, code: str) -> None:
     """Make this the version after the newest one, with one more migration."""
     shutil.copytree(migrations.FOLDER, folder)
-    (folder / "versions" / "0002_more.py").write_text(code)
+    (folder / "versions" / "0003_more.py").write_text(code)
     patch.setattr(migrations, "FOLDER", folder)
-    patch.setattr(migrations, "COLUMNS", {**migrations.COLUMNS, "0002": ""})
-    patch.setattr(migrations, "NEWEST", "0002")
+    patch.setattr(migrations, "COLUMNS", {**migrations.COLUMNS, "0003": ""})
+    patch.setattr(migrations, "NEWEST", "0003")
 
 
 def tables(engine) -> set[str]:
@@ -128,7 +128,7 @@ def test_an_upgrade_that_fails_in_the_middle_changes_nothing(engine, tmp_path, m
         migrations.upgrade(engine)
     assert tables(engine) == set(METADATA.tables)
     with engine.connect() as connection:
-        assert migrations.current(connection) == "0001"
+        assert migrations.current(connection) == "0002"
 
 
 def test_tables_that_are_not_the_revisions_are_refused_in_a_sentence(engine, tmp_path):
@@ -136,7 +136,7 @@ def test_tables_that_are_not_the_revisions_are_refused_in_a_sentence(engine, tmp
     migrations.require_newest(engine, tmp_path)
     with transaction(engine) as session:
         session.connection().execute(text("ALTER TABLE rotation_score DROP COLUMN without"))
-    with pytest.raises(Refused, match="does not have the tables of its revision, 0001: a version before"):
+    with pytest.raises(Refused, match="does not have the tables of its revision, 0002: a version before"):
         migrations.require_newest(engine, tmp_path)
 
 

@@ -1,0 +1,50 @@
+"""Client of the API for a runner: it registers, takes and starts servings, and hands in what they left.
+
+It implements `sandbox.servings.runner.RunnerService`. Every request may be sent again.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from quarterturn.client.problem import ApiError
+from quarterturn.client.transport import ANSWER_SECONDS, Connection, Sleep
+from sandbox.errors import Unavailable
+from sandbox.remote_document import RemoteDocument
+from sandbox.servings.runner import Gone, SealedServing
+
+VERSION = 1
+HELD_BACK_SECONDS = 30.0
+"""A service answers within twenty where it has nothing to say."""
+
+
+class Registered(RemoteDocument):
+    """The answer to a registration."""
+
+    version: int
+    hand_in_key: str
+
+
+class TakenServing(RemoteDocument):
+    """A serving that was taken, encrypted."""
+
+    handle: str
+    document: str
+
+
+class ServingKey(RemoteDocument):
+    """The key of a serving."""
+
+    key: str
+
+
+class WantedServings(RemoteDocument):
+    """The servings that are still wanted."""
+
+    wanted: list[str]
