@@ -5,19 +5,7 @@ It implements `sandbox.servings.runner.RunnerService`. Every request may be sent
 
 from __future__ import annotations
 
-import base64
-import binascii
-from collections.abc import Collection
-from pathlib import Path
-from typing import Any
-
-import httpx2
-
-from quarterturn.client.problem import ApiError
-from quarterturn.client.transport import ANSWER_SECONDS, Connection, Sleep
-from sandbox.errors import Unavailable
 from sandbox.remote_document import RemoteDocument
-from sandbox.servings.runner import Gone, SealedServing
 
 VERSION = 1
 HELD_BACK_SECONDS = 30.0

@@ -28,7 +28,9 @@ class RunnerFleet:
     key: HandInKey
     handed_in: HandedIn
 
-    def record_start(self, handle: str, *, run: int | None = None, task: str = "", session: Session | None = None) -> None:
+    def record_start(
+        self, handle: str, *, run: int | None = None, task: str = "", session: Session | None = None
+    ) -> None:
         """Record that an offered serving begins on the runner that asked for its key.
 
         Args:

@@ -1,18 +1,12 @@
-"""Key pair to which runners seal what a serving left; the private half lies sealed under the key ring.
-
-The scheme is HPKE (RFC 9180) in base mode: X25519, HKDF-SHA256, AES-256-GCM, with the serving's handle in `info`, so
-what was sealed for one serving opens as no other's.
-"""
+"""Key pair to which runners seal what a serving left; the private half lies sealed under the key ring."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from sandbox.servings.sealing import SUITE, info_of
-from vault.errors import Broken
+from sandbox.servings import sealing
 from vault.keys import private_files
 from vault.keys.ring import KeyRing
 from vault.keys.seal import Sealed, seal, unseal
@@ -42,12 +36,9 @@ class HandInKey:
         """Open what a runner sealed for a serving.
 
         Raises:
-            Broken: it was sealed for another serving or to another key, or was changed.
+            Malformed: it was sealed for another serving or to another key, or was changed.
         """
-        try:
-            return SUITE.decrypt(sealed, self._load(), info=info_of(handle))
-        except (InvalidTag, ValueError):
-            raise Broken(f"what was handed in for the serving {handle} does not open") from None
+        return sealing.unseal(handle, sealed, self._load())
 
     def _load(self) -> X25519PrivateKey:
         if self._private is None:

@@ -1,7 +1,7 @@
 """Player of servings on runners: offers each to them, and waits for what they hand in.
 
 1. A serving is offered when its turn comes. Before its key is granted, the exposure and the serving's row are recorded.
-2. What a runner hands in is a file, sealed to this service; it is opened here and removed once it was sealed in the run.
+2. What a runner hands in is a file, sealed to this service. It is opened here, and removed once the run has sealed it.
 3. A run that another process goes on with finds its started servings by their rows, and waits for what they left.
 4. Where nothing comes until a serving is due, its runner is lost: nobody can tell what happened there, so it is a fail.
 5. While no runner of the class is alive, nothing is served; after `NO_RUNNER_SECONDS` the run is put off.
@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from sandbox.servings.handed_in import HandIn
+from sandbox.servings.serving import Serving
 
 from quarterturn.errors import Unavailable
 from quarterturn.runners.dispatcher import Offer
@@ -22,10 +23,7 @@ from quarterturn.runners.fleet import RunnerFleet
 from quarterturn.runners.runner_box import RunnerBox
 from sandbox.errors import Lost, Malformed
 from sandbox.results.failure import AttemptFacts, Stage
-from sandbox.servings.handed_in import HandIn
 from sandbox.servings.sealing import encrypt
-from sandbox.servings.serving import Serving
-from vault.errors import Broken
 from vault.errors import Unavailable as DatabaseAway
 
 NO_RUNNER_SECONDS = 600.0
@@ -96,7 +94,7 @@ class RemoteServing:
     def _start(self, record_serving: Callable[[], None], stop: threading.Event) -> None:
         """Offer it, and grant its key to the runner that asks for it."""
         serving, box, dispatcher = self._serving, self._player.box, self._fleet.dispatcher
-        document, key = encrypt(serving)
+        document, key = encrypt(serving.handle, serving.to_bytes())
         seconds = serving.agent.wall + PREPARATION_SECONDS + OUTAGE_SECONDS
         offer = Offer(serving.handle, box.name, box.run_class, document, key, seconds)
         dispatcher.offer(offer)
@@ -135,7 +133,7 @@ class RemoteServing:
         handle = self._serving.handle
         try:
             return HandIn.from_bytes(self._fleet.key.open(handle, self._fleet.handed_in.read(handle)))
-        except (Broken, Malformed):
+        except Malformed:
             return _lost_runner()
         except OSError as error:
             raise Unavailable(f"what was handed in for {handle} cannot be read: {error.strerror}") from None

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import NoReturn
 
 from quarterturn.errors import Refused, Unavailable
 from quarterturn.runners.store import Runners
-from sandbox.boxes.box import Program, ResourceLimits
+from sandbox.boxes.box import Program
 from sandbox.image_reference import ImageReference
 from sandbox.isolation.run_classes import RunClass
-from sandbox.servers.server import Server
-from sandbox.world.frozen import Seed
 
 
 class RunnerBox:
@@ -56,11 +52,11 @@ class RunnerBox:
     def fits(self, program: Program) -> None:
         """Leave it to the runner: one that cannot start the program says so in what it hands in."""
 
-    def world(self, servers: Sequence[Server], state: Seed, limits: ResourceLimits) -> NoReturn:
+    def world(self, *_: object) -> NoReturn:
         """Refuse: worlds are made on runners."""
         raise Unavailable("this machine makes no world: submissions are played on runners")
 
-    def place(self, program: Program, sockets: Path, limits: ResourceLimits) -> NoReturn:
+    def place(self, *_: object) -> NoReturn:
         """Refuse likewise."""
         raise Unavailable("this machine starts no agent: submissions are played on runners")
 

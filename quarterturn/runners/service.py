@@ -10,8 +10,8 @@ from starlette.concurrency import run_in_threadpool
 from quarterturn.errors import NotAllowed, NotFound, Refused
 from quarterturn.runners.dispatcher import Offer
 from quarterturn.runners.fleet import RunnerFleet
-from quarterturn.runners.store import RunnerRecord, ServingRecord
 from quarterturn.runners.programs import programs_digest
+from quarterturn.runners.store import RunnerRecord, ServingRecord
 
 VERSION = 1
 """Of the interface for runners."""

@@ -7,7 +7,6 @@ from datetime import datetime
 from sqlmodel import Field, SQLModel
 from sqlmodel.sql.sqltypes import UTCDateTime
 
-import quarterturn.accounts.tables
 import sandbox.runs.tables  # noqa: F401 - servings name their runs
 from vault.store.tables import Counter
 
@@ -32,7 +31,9 @@ class ServingRow(SQLModel, table=True):
     __tablename__ = "quarterturn_serving"
 
     handle: str = Field(primary_key=True, max_length=40)
-    run: int | None = Field(default=None, foreign_key="sandbox_run.number", index=True, sa_type=Counter)  # None: of none
+    run: int | None = Field(
+        default=None, foreign_key="sandbox_run.number", index=True, sa_type=Counter
+    )  # None: of none
     task: str = Field(max_length=18)
     runner: int = Field(foreign_key="quarterturn_runner.token", index=True, sa_type=Counter)
     state: str = Field(max_length=10)  # started, handed-in, closed

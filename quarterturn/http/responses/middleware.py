@@ -1,8 +1,8 @@
 """ASGI middleware around every route: rate and size limits, security headers, error handling, request counts.
 
 1. an address that exceeds its rate gets status 429, and every answer says how many requests are left
-2. a body is read to its end before a route sees it; one that is too long is refused, and one that breaks off is dropped.
-   A route of `STREAMED` reads it by itself, once it knows who sends it
+2. a body is read to its end before a route sees it; one that is too long is refused, and one that breaks off is dropped
+   a route of `STREAMED` reads its body by itself, once it knows who sends it
 3. every answer has the headers of `SECURITY`; no page runs a script or loads anything from elsewhere
 4. an unexpected exception becomes a problem; its text goes nowhere, and its place into the log
 5. requests are counted by route, method and status, and by nothing that names anybody

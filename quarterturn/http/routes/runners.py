@@ -24,7 +24,7 @@ router = APIRouter(prefix=PREFIX, tags=["runners"])
 
 HELD_BACK_SECONDS, LOOK = 20.0, 0.1
 T = TypeVar("T")
-Handle = Annotated[str, Path(description="A serving's handle.", pattern="^s-[0-9a-f]{32}$")]
+Handle = Annotated[str, Path(description="A serving's handle.", max_length=64), models.of_form("s-[0-9a-f]{32}")]
 
 
 @router.post("/registration", response_model=models.Registered, name="register_runner")

@@ -18,6 +18,7 @@ FILLED = {
     "file": "changes.csv",
     "month": "2026-12",
     "size": "1",
+    "handle": "s-" + "0" * 32,
     "number": "99",  # of none: revoking one would change who may do what
 }
 REQUESTS = {
@@ -25,6 +26,14 @@ REQUESTS = {
     ("POST", "/checks"): {"image": "agent:1"},
     ("POST", "/admin/tokens"): {"account": "new", "role": "auditor"},
     ("PUT", "/display-names/{agent}"): {"name": "Falcon"},
+    ("POST", "/runner/v1/registration"): {
+        "version": 1,
+        "box": "bwrap",
+        "run_class": "sealed",
+        "places": 1,
+        "programs": "0" * 64,
+    },
+    ("POST", "/runner/v1/alive"): {"servings": []},
     ("POST", "/admin/findings/{number}/review"): {"state": "open"},
 }
 QUERIES = {"/log/proof/inclusion": "?index=0", "/log/proof/consistency": "?from=1"}

@@ -13,7 +13,9 @@ OPEN = replace(SEALED, token=2, name="south", run_class="open")
 
 
 def offer(handle: str = "s-1", run_class: str = "sealed") -> Offer:
-    return Offer(handle, "docker", run_class, b"document of " + handle.encode(), b"test-key of " + handle.encode(), 60.0)
+    return Offer(
+        handle, "docker", run_class, b"document of " + handle.encode(), b"test-key of " + handle.encode(), 60.0
+    )
 
 
 @pytest.fixture

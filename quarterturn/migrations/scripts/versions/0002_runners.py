@@ -40,9 +40,7 @@ def upgrade() -> None:
         sa.Column("started_at", UTCDateTime(), nullable=False),
         sa.Column("due", UTCDateTime(), nullable=False),
         sa.Column("ended_at", UTCDateTime(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["run"], ["sandbox_run.number"], name=op.f("fk_quarterturn_serving_run_sandbox_run")
-        ),
+        sa.ForeignKeyConstraint(["run"], ["sandbox_run.number"], name=op.f("fk_quarterturn_serving_run_sandbox_run")),
         sa.ForeignKeyConstraint(
             ["runner"], ["quarterturn_runner.token"], name=op.f("fk_quarterturn_serving_runner_quarterturn_runner")
         ),
