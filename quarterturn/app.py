@@ -846,7 +846,7 @@ class Application:
         """What answers runners."""
         from quarterturn.runners.service import RunnerService
 
-        return RunnerService(self.fleet)
+        return RunnerService(self.fleet, self.runs)
 
     # -- runs ---------------------------------------------------------------------------------------------------------
 
@@ -871,6 +871,7 @@ class Application:
             submissions=self.submissions,
             detection=self.detection,
             public_view=self.public_view,
+            fleet=self.fleet if self.settings.run.runners else None,
         )
 
     @cached_property

@@ -12,6 +12,7 @@ from quarterturn.runners.dispatcher import Offer
 from quarterturn.runners.fleet import RunnerFleet
 from quarterturn.runners.programs import programs_digest
 from quarterturn.runners.store import RunnerRecord, ServingRecord
+from sandbox.runs.store import ENDED, Runs
 
 VERSION = 1
 """Of the interface for runners."""
@@ -41,11 +42,12 @@ class RunnerService:
 
     Args:
         fleet: the runners, with what is offered to them and what they handed in.
+        runs: the official runs; for one that has ended nothing is taken any more.
     """
 
-    def __init__(self, fleet: RunnerFleet) -> None:
+    def __init__(self, fleet: RunnerFleet, runs: Runs) -> None:
         self._runners, self._dispatcher = fleet.runners, fleet.dispatcher
-        self._key, self._handed_in = fleet.key, fleet.handed_in
+        self._key, self._handed_in, self._runs = fleet.key, fleet.handed_in, runs
 
     def register(self, token: int, registration: Registration) -> bytes:
         """Take a runner in, and return the public key to which it seals what it hands in.
@@ -116,7 +118,7 @@ class RunnerService:
         row = await run_in_threadpool(self._runners.serving, handle)
         if row is not None and row.runner == token and row.state == "handed-in":
             return
-        if row is None or not self._is_open(row, token):
+        if row is None or not await run_in_threadpool(self._is_open, row, token):
             raise NotAllowed(f"nothing is taken for the serving {handle} any more")
         await self._handed_in.receive(handle, body)
         if not await run_in_threadpool(self._runners.hand_in, handle, token):
@@ -125,4 +127,6 @@ class RunnerService:
         self._dispatcher.notify()
 
     def _is_open(self, row: ServingRecord, token: int) -> bool:
-        return row.runner == token and row.state == "started" and self._runners.now() < row.due
+        if row.runner != token or row.state != "started" or self._runners.now() >= row.due:
+            return False
+        return row.run is None or self._runs.get(row.run).state not in ENDED

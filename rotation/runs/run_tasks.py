@@ -6,7 +6,7 @@ Step numbers are those of `rotation.runs.official`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 from sqlmodel import Session
@@ -76,6 +76,10 @@ class RunTasks:
     def __init__(self, vault: Vault, ledger: PublicLog, months: MonthStore, runs: Runs, exposures: Exposures) -> None:
         self._vault, self._ledger, self._months = vault, ledger, months
         self._runs, self._exposures = runs, exposures
+
+    def transaction(self) -> AbstractContextManager[Session]:
+        """Begin a write transaction, in which a serving can be recorded with what else belongs to it."""
+        return self._months.transaction()
 
     def prepare(self, run: OpenRun) -> list[PlannedTask]:
         """Decrypt the run's tasks that have no result, in the variants that they are served in.
@@ -255,9 +259,9 @@ class OfficialJournal(RunJournal):
         super().__init__()
         self._run_tasks, self._run, self._judged_by = run_tasks, run, judged_by
 
-    def record_serving(self, task_id: str) -> None:
-        """Record one more exposure of a task."""
-        self._run_tasks.serve(self._run, task_id, judged_by=self._judged_by.get(task_id))
+    def record_serving(self, task_id: str, handle: str, session: Session | None = None) -> None:  # noqa: ARG002
+        """Record one more exposure of a task, in the caller's transaction if there is one."""
+        self._run_tasks.serve(self._run, task_id, judged_by=self._judged_by.get(task_id), session=session)
 
     def allow_retry(self, task_id: str, cause: str) -> bool:
         """Say whether a task may be served again for a cause of the closed list, and record the cause if it may."""
