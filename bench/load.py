@@ -35,7 +35,7 @@ from sandbox.runs import submission
 from sandbox.runs.attempt import attempt, prepare
 from sandbox.runs.job import Job, PlannedTask, RunSetup, new_alias
 from sandbox.runs.run import run_set, run_task
-from sandbox.runs.run_environment import RunEnvironment
+from sandbox.servings.run_environment import RunEnvironment
 
 ROUNDS = 5
 AT_A_TIME = (1, 2, 4, 8)

@@ -27,8 +27,8 @@ from sandbox.results.score import Result, Score, score
 from sandbox.runs.claims import has_claims
 from sandbox.runs.journal import RunJournal
 from sandbox.runs.run import PlannedTask, RunSetup, Terms, run_set
-from sandbox.runs.run_environment import warm
 from sandbox.runs.submission import Submission
+from sandbox.servings.run_environment import warm
 from vault.task.document import Task
 
 if TYPE_CHECKING:  # loads SQLAlchemy, which a dev run needs for nothing

@@ -33,9 +33,9 @@ from sandbox.results.outcome import TaskRun
 from sandbox.results.score import Result
 from sandbox.runs.claims import has_claims
 from sandbox.runs.run import PlannedTask, RunSetup, Terms, run_set
-from sandbox.runs.run_environment import warm
 from sandbox.runs.store import ENDED, RunRecord, Runs
 from sandbox.runs.submission import Submission
+from sandbox.servings.run_environment import warm
 from vault.errors import Unavailable, kind_of
 
 

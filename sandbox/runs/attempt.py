@@ -18,7 +18,7 @@ The order of the steps is the safety property: each may rely on those before it.
  9. *Seal*, then *verdict*. The state is handed over unread, to be sealed where the run is official: a crash
     from here on never serves the task again (`judged_later`). Then it is read by a process that knows no predicate, and
     judged by one that reads no submitted format (`sandbox.judge`); what only a backend can read is read back first, in
-    a fresh world that holds nothing else (`sandbox.runs.state_reader`). Where the predicate has claims about the
+    a fresh world that holds nothing else (`sandbox.servings.state_reader`). Where the predicate has claims about the
     answer, a language model is asked before (`sandbox.claim_judge`), and the judge is handed its replies, unread. This
     process parses nothing that an agent left.
 10. *Removal*, in every path; nothing is ever used again.
@@ -52,11 +52,11 @@ from sandbox.runs import claims
 from sandbox.runs.job import Job
 from sandbox.runs.kept_worlds import with_idle
 from sandbox.runs.machine_check import BROKEN, check
-from sandbox.runs.run_environment import RunEnvironment, specify
-from sandbox.runs.state_reader import read_back
-from sandbox.runs.stopwatch import Meter
-from sandbox.runs.task_world import seed, servers_of, untouched
+from sandbox.runs.task_world import read_by, seed, servers_of, specify, untouched
 from sandbox.servers.registry import Server
+from sandbox.servings.run_environment import RunEnvironment
+from sandbox.servings.state_reader import read_back
+from sandbox.servings.stopwatch import Meter
 from sandbox.transcript import Transcript
 from sandbox.world.frozen import FrozenState
 from verifiers.language.verdict import Evidence, Verdict
@@ -252,7 +252,7 @@ def _judge(job: Job, state: FrozenState, seen: _Seen) -> None:
     """Have the state read and judged; what is no state at all counts as one that is too large."""
     task, terms = job.task, job.terms
     answer = seen.transcript.answer if seen.transcript else None
-    back = partial(read_back, job.box, task, limits=terms.world, judging=terms.judging)
+    back = partial(read_back, job.box, read_by(task), limits=terms.world, judging=terms.judging)
     try:
         question, seen.claims = claims.ask(task, answer, terms.claims)
         judged = terms.judging.verdict(question, state, answer, partial(untouched, task.document), back)

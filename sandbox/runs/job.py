@@ -19,9 +19,9 @@ from sandbox.judge import JUDGING, StateJudge
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.journal import RunJournal
-from sandbox.runs.run_environment import Timeouts
-from sandbox.runs.stopwatch import Clock
 from sandbox.runs.submission import Submission
+from sandbox.servings.run_environment import Timeouts
+from sandbox.servings.stopwatch import Clock
 from sandbox.shared_lock import SharedLock
 from sandbox.transcript import ToolCall
 from vault.task.document import Task

@@ -15,10 +15,10 @@ from functools import partial
 from sandbox.errors import Lost, Malformed, Unavailable
 from sandbox.results.failure import AttemptFacts, Stage, classify
 from sandbox.runs.job import Job
-from sandbox.runs.run_environment import RunEnvironment, specify
-from sandbox.runs.stopwatch import Meter
-from sandbox.runs.task_world import seed, servers_of, untouched
+from sandbox.runs.task_world import seed, servers_of, specify, untouched
 from sandbox.servers.registry import Server
+from sandbox.servings.run_environment import RunEnvironment
+from sandbox.servings.stopwatch import Meter
 from sandbox.transcript import Transcript
 
 POLL = 0.5

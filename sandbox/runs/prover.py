@@ -23,12 +23,12 @@ from sandbox.results.failure import PREPARATIONS
 from sandbox.runs import claims
 from sandbox.runs.job import Terms, new_alias
 from sandbox.runs.kept_worlds import KeptWorlds, with_idle
-from sandbox.runs.run_environment import RunEnvironment, specify
-from sandbox.runs.state_reader import read_back
-from sandbox.runs.stopwatch import Meter
-from sandbox.runs.task_world import seed, servers_of, untouched
+from sandbox.runs.task_world import read_by, seed, servers_of, specify, untouched
 from sandbox.servers.acts import list_acts
 from sandbox.servers.registry import SERVERS, Server, tool_table
+from sandbox.servings.run_environment import RunEnvironment
+from sandbox.servings.state_reader import read_back
+from sandbox.servings.stopwatch import Meter
 from sandbox.transcript import ToolCall, Transcript
 from sandbox.world.frozen import FrozenState
 from vault.task.document import Task
@@ -208,7 +208,7 @@ class BoxProver:
     def _with_dumps(self, task: Task, state: FrozenState) -> FrozenState:
         """Read back what only backends can read; nobody but us could have made it unreadable."""
         try:
-            return read_back(self._box, task, state, self._terms.world, self._terms.judging)
+            return read_back(self._box, read_by(task), state, self._terms.world, self._terms.judging)
         except JudgeFailed as error:
             raise Unjudged(f"a reader breaks on what a solution left: {error}") from None
 

@@ -15,8 +15,8 @@ from sandbox.boxes.box import Box, ResourceLimits, World
 from sandbox.boxes.output import printable
 from sandbox.errors import Unavailable
 from sandbox.gateway.upstream import WorldServers
-from sandbox.runs.state_reader import in_data
 from sandbox.servers.server import Server
+from sandbox.servings.state_reader import in_data
 from sandbox.world.channel import Exit
 
 SECONDS = 60.0

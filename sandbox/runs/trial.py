@@ -21,10 +21,10 @@ from sandbox.runs.job import PlannedTask, RunSetup, Terms
 from sandbox.runs.journal import MemoryJournal
 from sandbox.runs.prover import BoxProver, Final
 from sandbox.runs.run import run_set
-from sandbox.runs.state_reader import snapshot
 from sandbox.runs.submission import Submission
 from sandbox.runs.task_world import question_of, servers_of, untouched
 from sandbox.servers.registry import Server
+from sandbox.servings.state_reader import snapshot
 from sandbox.world.frozen import FrozenState
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict

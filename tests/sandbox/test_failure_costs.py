@@ -29,7 +29,7 @@ from sandbox.results.outcome import TaskRun
 from sandbox.results.score import Result, score
 from sandbox.runs import attempt
 from sandbox.runs.run import Terms
-from sandbox.runs.run_environment import Timeouts
+from sandbox.servings.run_environment import Timeouts
 from sandbox.shared_lock import SharedLock
 from verifiers.language.verdict import Verdict
 
