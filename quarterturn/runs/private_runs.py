@@ -7,6 +7,8 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
+from sqlmodel import Session
+
 from quarterturn.errors import AgentCrashed, NotAllowed, Refused, UpstreamDown
 from quarterturn.findings.detection import Detection
 from quarterturn.progress import Progress
@@ -82,13 +84,12 @@ class PrivateJournal(OfficialJournal):
         super().__init__(run_tasks, context.run, judged_by)
         self._context = context
 
-    def record_serving(self, task_id: str, handle: str) -> None:
-        """Record one more exposure of a task, and in the same transaction which runner has it."""
-        with self._run_tasks.transaction() as session:
-            super().record_serving(task_id, handle, session)
-            if self._context.fleet:
-                number = self._context.run.record.number
-                self._context.fleet.record_start(handle, run=number, task=task_id, session=session)
+    def record_exposure(self, session: Session, task_id: str, handle: str) -> None:
+        """Record one more exposure of a task, and which runner has it, if one has."""
+        super().record_exposure(session, task_id, handle)
+        if self._context.fleet:
+            number = self._context.run.record.number
+            self._context.fleet.record_start(handle, run=number, task=task_id, session=session)
 
     def record_outcome(self, run: TaskRun) -> None:
         """Seal what a task came to; then play nothing more while an upstream answers nobody.

@@ -259,8 +259,13 @@ class OfficialJournal(RunJournal):
         super().__init__()
         self._run_tasks, self._run, self._judged_by = run_tasks, run, judged_by
 
-    def record_serving(self, task_id: str, handle: str, session: Session | None = None) -> None:  # noqa: ARG002
-        """Record one more exposure of a task, in the caller's transaction if there is one."""
+    def record_serving(self, task_id: str, handle: str) -> None:
+        """Record one more exposure of a task."""
+        with self._run_tasks.transaction() as session:
+            self.record_exposure(session, task_id, handle)
+
+    def record_exposure(self, session: Session, task_id: str, handle: str) -> None:  # noqa: ARG002 - here nobody asks
+        """Record one more exposure of a task, in a transaction that may hold what else belongs to its serving."""
         self._run_tasks.serve(self._run, task_id, judged_by=self._judged_by.get(task_id), session=session)
 
     def allow_retry(self, task_id: str, cause: str) -> bool:

@@ -69,12 +69,14 @@ class PlannedTask:
             them an agent says is a part of its result.
         solution: what the reference agent is handed.
         left: what an attempt left that was not judged any more; it is judged, and the task is not served for it.
+        handle: of a serving that an earlier process started on a runner; what that left is waited for.
     """
 
     task: Task
     free: Free = field(default_factory=dict, repr=False)
     solution: Solution | None = None
     left: UnjudgedResult | None = None
+    handle: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ CASES = [
     ("the gateway never became ready", AttemptFacts(Stage.WORLD), "ours", "gateway-not-ready"),
     ("the agent's place could not be made", AttemptFacts(Stage.GATEWAY), "ours", "place-not-ready"),
     ("the engine could not be asked", replace(DONE, world=LOST), "ours", "engine-lost"),
+    ("its runner is gone", AttemptFacts(Stage.SERVED, runner_lost=True), "unclear", "runner-lost"),
     ("the agent could not be started", AttemptFacts(Stage.SERVED), "unclear", "agent-not-started"),
     ("the gateway is gone", replace(DONE, stage=Stage.AGENT, ended=None), "unclear", "gateway-lost"),
     ("the world died", replace(DONE, world=KILLED), "check", "world-died"),
