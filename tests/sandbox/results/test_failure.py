@@ -83,6 +83,7 @@ def every_fact():
         "servers_missed": [0, 1],
         "upstream": [None, *typing.get_args(UpstreamFact)],
         "verdict": [None, *Verdict],
+        "runner_lost": [False, True],
     }
     assert values.keys() == AttemptFacts.__dataclass_fields__.keys()
     for combination in itertools.product(*values.values()):
