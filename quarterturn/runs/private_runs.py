@@ -168,7 +168,7 @@ class PrivateRuns:
             self._require_free(resume)
         resumed = resume if lease else None
         with self._owner_at_fault(resumed):
-            submitted, box = chosen.submission(lambda: self._box(chosen, own))
+            submitted, box = chosen.submission(lambda: self._box(chosen, own, lease))
             if resumed is not None and self._runs.get(resumed).submission != submitted.digest:
                 raise Refused(f"run {resumed} was opened for a submission of another digest; it is not resumed")
         if chosen.hosting:
@@ -255,9 +255,9 @@ class PrivateRuns:
         """Return the terms of the home's runs; `model` is what their agents may ask, `claims` judges claims."""
         return Terms(agent=ResourceLimits(wall=self._settings.wall_seconds), models=model, claims=claims)
 
-    def _box(self, chosen: RunRequest, run_class: RunClass) -> Box:
-        """Return the box of a run: on runners where the settings say so, and the run has no exit."""
-        if self._fleet and run_class != "open":
+    def _box(self, chosen: RunRequest, run_class: RunClass, lease: Lease | None) -> Box:
+        """Return the box of a run: on runners if the settings say so, for a job of the service that has no exit."""
+        if self._fleet and lease and run_class == "sealed":
             return RunnerBox(self._fleet.runners, run_class)
         return self._facilities.box(chosen.named_box, run_class)
 
