@@ -1,21 +1,23 @@
 """Client of the API for a runner: it registers, takes and starts servings, and hands in what they left.
 
-Every request may be sent again. It implements `sandbox.servings.runner.RunnerService`.
+Every request may be sent again. `RunnerClient` implements `sandbox.servings.runner.RunnerService`.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Collection, Iterator
-from pathlib import Path
-from typing import BinaryIO, TypeVar
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, BinaryIO, TypeVar
 
 from pydantic import Field
 
 from quarterturn.client.connection import Client
-from quarterturn.client.problem import no_answer
+from quarterturn.client.problem import ApiError
+from sandbox.errors import Refused, Unavailable
 from sandbox.remote_document import RemoteDocument, read_document
+from sandbox.servings.runner import Gone, SealedServing
 
 PREFIX, VERSION = "/runner/v1", 1
 """Where the interface lies, and the version of it that this client speaks."""
@@ -33,7 +35,7 @@ class Registered(RemoteDocument):
     """The answer to a registration."""
 
     version: int
-    hand_in_key: str = Field(max_length=64)
+    public_key: str = Field(max_length=64)
 
 
 class TakenServing(RemoteDocument):
@@ -56,67 +58,63 @@ class WantedServings(RemoteDocument):
 
 
 class RunnerClient(Client):
-    """A connection to one service, as the runner of one token."""
+    """A connection to one service, as the runner of one token.
 
-    def register(self, *, box: str, run_class: str, places: int, programs: str) -> bytes:
-        """Register, and return the public key to which what is handed in is sealed.
+    Every method raises `Unavailable` where the service does not answer now, and `Refused` where it takes none such.
+    """
 
-        Raises:
-            ApiError: the service refuses this runner, or does not answer.
-        """
-        own = {"version": VERSION, "box": box, "run_class": run_class, "places": places, "programs": programs}
-        answer = self._ask(Registered, "POST", f"{PREFIX}/registration", json_body=own)
-        return _decoded(answer.hand_in_key)
+    def register(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Say what this runner is; return what the service is, with its public key in hexadecimal."""
+        with _as_runner_errors():
+            answer = self._ask(Registered, "POST", f"{PREFIX}/registration", json_body={"version": VERSION, **document})
+        return {"version": answer.version, "public_key": answer.public_key}
 
-    def take(self) -> tuple[str, bytes] | None:
-        """Take the next serving: its handle and its ciphertext; None where there is nothing to play now.
+    def take(self, seconds: float) -> SealedServing | None:
+        """Return the next serving, or None where there is none within `seconds`."""
+        with _as_runner_errors():
+            answer = self._ask_for(TakenServing, f"{PREFIX}/work", {"seconds": f"{seconds:.0f}"})
+        return SealedServing(answer.handle, _decoded(answer.document)) if answer else None
 
-        Raises:
-            ApiError: as for `register`.
-        """
-        answer = self._ask_for(TakenServing, "POST", f"{PREFIX}/work")
-        return (answer.handle, _decoded(answer.document)) if answer else None
-
-    def start(self, handle: str) -> bytes | None:
-        """Return the key of a serving that was taken, which counts as served from then on; None: not yet.
+    def start(self, handle: str) -> bytes:
+        """Return a serving's key, once its exposure is recorded; the same again for the runner that took it.
 
         Raises:
-            ApiError: the serving is no longer this runner's (`not-found`), or as for `register`.
+            Gone: it is not to be played any more.
         """
-        answer = self._ask_for(ServingKey, "POST", f"{PREFIX}/servings/{handle}/start")
-        return _decoded(answer.key) if answer else None
+        with _as_runner_errors():
+            answer = self._ask_for(ServingKey, f"{PREFIX}/servings/{handle}/start")
+        if answer is None:
+            raise Unavailable("the service has not recorded the serving yet")
+        return _decoded(answer.key)
 
-    def still_wanted(self, handles: Collection[str]) -> set[str]:
-        """Say that this runner lives and has these servings, and return those that are still wanted.
-
-        Raises:
-            ApiError: as for `register`.
-        """
-        answer = self._ask(WantedServings, "POST", f"{PREFIX}/alive", json_body={"servings": sorted(handles)})
+    def alive(self, handles: Collection[str]) -> Collection[str]:
+        """Say which servings this runner has, and return those of them that are still wanted."""
+        with _as_runner_errors():
+            answer = self._ask(WantedServings, "POST", f"{PREFIX}/alive", json_body={"servings": sorted(handles)})
         return set(answer.wanted)
 
-    def hand_in(self, handle: str, sealed: Path) -> None:
-        """Hand in what a serving left, from a file.
+    def hand_in(self, handle: str, sealed: BinaryIO) -> None:
+        """Hand in what was left; a second time changes nothing.
 
         Raises:
-            ApiError: nothing is taken for it any more (`conflict`), or as for `register`.
-            OSError: the file cannot be read.
+            Gone: its run was closed.
         """
 
         def send() -> None:
-            with sealed.open("rb") as file:
-                path = f"{PREFIX}/servings/{handle}/result"
-                with self._http.exchange("PUT", path, HAND_IN_SECONDS, content=_chunks(file)) as response:
-                    if not response.is_success:
-                        raise self._refused(response)
+            sealed.seek(0)
+            path = f"{PREFIX}/servings/{handle}/result"
+            with self._http.exchange("PUT", path, HAND_IN_SECONDS, content=_chunks(sealed)) as response:
+                if not response.is_success:
+                    raise self._refused(response)
 
-        self._repeated(send)
+        with _as_runner_errors():
+            self._repeated(send)
 
-    def _ask_for(self, form: type[T], method: str, path: str) -> T | None:
+    def _ask_for(self, form: type[T], path: str, query: Mapping[str, str] | None = None) -> T | None:
         """Ask for something that there may not be yet: an answer without content (204)."""
 
         def send() -> bytes:
-            with self._http.exchange(method, path, ANSWER_SECONDS) as response:
+            with self._http.exchange("POST", path, ANSWER_SECONDS, params=query) as response:
                 if not response.is_success:
                     raise self._refused(response)
                 return self._body(response)
@@ -124,6 +122,19 @@ class RunnerClient(Client):
         body = self._repeated(send)
         with self._errors_as_no_answer():
             return read_document(form, body, f"{self._url}{path}", max_bytes=MAX_BYTES) if body else None
+
+
+@contextmanager
+def _as_runner_errors() -> Iterator[None]:
+    """Turn what the service says into the errors of `sandbox.servings.runner.RunnerService`."""
+    try:
+        yield
+    except ApiError as error:
+        if error.problem.code in ("not-found", "conflict"):
+            raise Gone(str(error)) from None
+        if error.kind in ("unavailable", "quota"):
+            raise Unavailable(str(error)) from None
+        raise Refused(str(error)) from None
 
 
 def _chunks(file: BinaryIO) -> Iterator[bytes]:
@@ -135,9 +146,9 @@ def _decoded(text: str) -> bytes:
     """Decode base64.
 
     Raises:
-        ApiError: it is none.
+        Refused: it is none.
     """
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise no_answer("The service answers with something that is no base64: update this runner.") from None
+        raise Refused("the service answers with something that is no base64: update this runner") from None

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from sandbox.servings import sealing
+from sandbox.servings.handed_in import HandIn
+from sandbox.servings.sealing import open_hand_in
 from vault.keys import private_files
 from vault.keys.ring import KeyRing
 from vault.keys.seal import Sealed, seal, unseal
@@ -32,13 +33,13 @@ class HandInKey:
         """The public half, 32 bytes."""
         return self._load().public_key().public_bytes_raw()
 
-    def open(self, handle: str, sealed: bytes) -> bytes:
+    def open(self, handle: str, sealed: bytes) -> HandIn:
         """Open what a runner sealed for a serving.
 
         Raises:
-            Malformed: it was sealed for another serving or to another key, or was changed.
+            Malformed: it was sealed for another serving or to another key, or has no form of ours.
         """
-        return sealing.unseal(handle, sealed, self._load())
+        return open_hand_in(handle, sealed, self._load())
 
     def _load(self) -> X25519PrivateKey:
         if self._private is None:

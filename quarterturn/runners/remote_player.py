@@ -9,13 +9,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-
-from sandbox.servings.handed_in import HandIn
-from sandbox.servings.serving import Serving
 
 from quarterturn.errors import Unavailable
 from quarterturn.runners.dispatcher import Offer
@@ -23,7 +21,9 @@ from quarterturn.runners.fleet import RunnerFleet
 from quarterturn.runners.runner_box import RunnerBox
 from sandbox.errors import Lost, Malformed
 from sandbox.results.failure import AttemptFacts, Stage
-from sandbox.servings.sealing import encrypt
+from sandbox.servings.handed_in import HandIn
+from sandbox.servings.sealing import KEY_BYTES, encrypt_serving
+from sandbox.servings.serving import Serving
 from vault.errors import Unavailable as DatabaseAway
 
 NO_RUNNER_SECONDS = 600.0
@@ -94,9 +94,9 @@ class RemoteServing:
     def _start(self, record_serving: Callable[[], None], stop: threading.Event) -> None:
         """Offer it, and grant its key to the runner that asks for it."""
         serving, box, dispatcher = self._serving, self._player.box, self._fleet.dispatcher
-        document, key = encrypt(serving.handle, serving.to_bytes())
+        key = os.urandom(KEY_BYTES)
         seconds = serving.agent.wall + PREPARATION_SECONDS + OUTAGE_SECONDS
-        offer = Offer(serving.handle, box.name, box.run_class, document, key, seconds)
+        offer = Offer(serving.handle, box.name, box.run_class, encrypt_serving(serving, key), key, seconds)
         dispatcher.offer(offer)
         alone_since = time.monotonic()
         while not dispatcher.wait_for_request(offer, LOOK):
@@ -132,7 +132,7 @@ class RemoteServing:
         """
         handle = self._serving.handle
         try:
-            return HandIn.from_bytes(self._fleet.key.open(handle, self._fleet.handed_in.read(handle)))
+            return self._fleet.key.open(handle, self._fleet.handed_in.read(handle))
         except Malformed:
             return _lost_runner()
         except OSError as error:

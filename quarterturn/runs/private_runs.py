@@ -264,8 +264,9 @@ class PrivateRuns:
     def _setup(self, box: Box, places: AgentLauncher | None, terms: Terms, run: int | None = None) -> RunSetup:
         """Return where and how tasks are played, of the official run of this number, or of none."""
         workers = self._settings.workers
-        player = RemotePlayer(self._fleet, box, run, workers) if self._fleet and isinstance(box, RunnerBox) else None
-        return RunSetup(box, places, workers, terms=terms, player=player)
+        if self._fleet and isinstance(box, RunnerBox):
+            return RunSetup(RemotePlayer(self._fleet, box, run, workers), terms)
+        return RunSetup.in_box(box, places, workers=workers, terms=terms)
 
     def _playing(self, number: int) -> dict[str, str]:
         """Map the tasks of a run that runners play, or have handed in, to the handles of their servings."""

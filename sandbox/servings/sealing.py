@@ -1,9 +1,8 @@
-"""Encryption between a service and its runners: of a serving on its way there, and of what it left on its way back.
+"""Encryption of servings on their way to a runner, and of what it hands in on the way back.
 
-    serving   nonce (12 bytes), then AES-256-GCM under a key of its own, with the handle as associated data
-    hand-in   HPKE (RFC 9180), base mode: X25519, HKDF-SHA256, AES-256-GCM, with the handle in `info`
-
-So what was made for one serving opens as no other's.
+A serving travels under a key of its own (AES-256-GCM, a fresh key of 256 bits), which its runner is given when it
+starts it. A hand-in is sealed to the service's public key (HPKE, RFC 9180: X25519, HKDF-SHA256, AES-256-GCM), so that
+no runner can open it again. Both are bound to the serving's handle.
 """
 
 from __future__ import annotations
@@ -16,42 +15,55 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
 from sandbox.errors import Malformed
+from sandbox.servings.handed_in import MAX_BYTES, HandIn
+from sandbox.servings.serving import Serving
 
-KEY_SIZE, NONCE_SIZE = 32, 12
-_HAND_IN = b"quarterturn/hand-in/v1\n"
+NONCE_BYTES = 12
+KEY_BYTES = 32
+MAX_SEALED = MAX_BYTES + 1024
+"""Bytes of a sealed hand-in."""
 _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 
 
-def encrypt(handle: str, document: bytes) -> tuple[bytes, bytes]:
-    """Encrypt a serving under a fresh key; return the ciphertext and the key."""
-    key, nonce = os.urandom(KEY_SIZE), os.urandom(NONCE_SIZE)
-    return nonce + AESGCM(key).encrypt(nonce, document, handle.encode()), key
+def encrypt_serving(serving: Serving, key: bytes) -> bytes:
+    """Encrypt a serving under a fresh key of 32 bytes, which is used for nothing else."""
+    nonce = os.urandom(NONCE_BYTES)
+    return nonce + AESGCM(key).encrypt(nonce, serving.to_bytes(), serving.handle.encode("ascii"))
 
 
-def decrypt(handle: str, ciphertext: bytes, key: bytes) -> bytes:
-    """Decrypt a serving.
-
-    Raises:
-        Malformed: it is another serving's, or was changed.
-    """
-    try:
-        return AESGCM(key).decrypt(ciphertext[:NONCE_SIZE], ciphertext[NONCE_SIZE:], handle.encode())
-    except (InvalidTag, ValueError):
-        raise Malformed(f"the serving {handle} does not open with the key that was granted for it") from None
-
-
-def seal(handle: str, hand_in: bytes, public: bytes) -> bytes:
-    """Seal what a serving left to a service's public key."""
-    return _SUITE.encrypt(hand_in, X25519PublicKey.from_public_bytes(public), info=_HAND_IN + handle.encode())
-
-
-def unseal(handle: str, sealed: bytes, private: X25519PrivateKey) -> bytes:
-    """Open what a serving left.
+def decrypt_serving(handle: str, ciphertext: bytes, key: bytes) -> Serving:
+    """Decrypt the serving of a handle.
 
     Raises:
-        Malformed: it was sealed for another serving or to another key, or was changed.
+        Malformed: the key is not its key, it is another one's, or it is no serving.
     """
+    if len(key) != KEY_BYTES:
+        raise Malformed(f"the key of serving {handle} has {len(key)} bytes, not {KEY_BYTES}")
+    nonce, sealed = ciphertext[:NONCE_BYTES], ciphertext[NONCE_BYTES:]
     try:
-        return _SUITE.decrypt(sealed, private, info=_HAND_IN + handle.encode())
+        serving = Serving.from_bytes(AESGCM(key).decrypt(nonce, sealed, handle.encode("ascii")))
     except (InvalidTag, ValueError):
-        raise Malformed(f"what was handed in for the serving {handle} does not open") from None
+        raise Malformed(f"serving {handle} cannot be decrypted: its key or its bytes are another's") from None
+    if serving.handle != handle:
+        raise Malformed(f"serving {handle} says that it is another one")
+    return serving
+
+
+def seal_hand_in(handle: str, hand_in: HandIn, public_key: bytes) -> bytes:
+    """Seal a hand-in to the service's public key."""
+    return _SUITE.encrypt(hand_in.to_bytes(), X25519PublicKey.from_public_bytes(public_key), handle.encode("ascii"))
+
+
+def open_hand_in(handle: str, sealed: bytes, private_key: X25519PrivateKey) -> HandIn:
+    """Open the hand-in of a serving.
+
+    Raises:
+        Malformed: it is too large, not sealed to this key, another serving's, or no hand-in.
+    """
+    if len(sealed) > MAX_SEALED:
+        raise Malformed(f"the hand-in of serving {handle} has {len(sealed)} bytes; {MAX_SEALED} are allowed")
+    try:
+        data = _SUITE.decrypt(sealed, private_key, handle.encode("ascii"))
+    except (InvalidTag, ValueError):
+        raise Malformed(f"the hand-in of serving {handle} is not sealed to this service, or is another's") from None
+    return HandIn.from_bytes(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +13,7 @@ from quarterturn.choices import BoxName, WorkerClass
 from quarterturn.cli.terminal.options import HOME, Home, Json
 from quarterturn.cli.terminal.output import Output
 from quarterturn.cli.terminal.secrets import open_app
-from quarterturn.errors import Malformed
+from quarterturn.errors import Malformed, Refused
 
 if TYPE_CHECKING:
     from quarterturn.runners.store import RunnerRecord, ServingRecord
@@ -38,29 +39,37 @@ def start(
     ] = None,
 ) -> None:
     """Play servings for a service, without a home. Ends when it is interrupted; what it plays then goes on."""
-    from sandbox.servings.runner import Runner, RunnerDocument
-
     from quarterturn import logs
     from quarterturn.boxes import choose_box
     from quarterturn.cli.setup import end_signals
     from quarterturn.cli.terminal.secrets import api_token
     from quarterturn.client.runner import RunnerClient
     from quarterturn.runners.programs import programs_digest
+    from sandbox.attacks import selfcheck
+    from sandbox.servings.runner import Runner
+    from sandbox.servings.spool import Spool
+    from sandbox.servings.supervisor import Supervisors
 
-    chosen = choose_box(box, run_class=only)
-    document = RunnerDocument(box=chosen.name, run_class=only, places=places, programs=programs_digest())
+    own = choose_box(box, run_class=only)
+    if escaped := [attempt.name for attempt in selfcheck(own) if attempt.outcome == "escaped"]:
+        raise Refused(f"the {own.name} box lets these out: {', '.join(escaped)}. Nothing is played in it")
+    about = {"box": own.name, "run_class": only, "places": places, "programs": programs_digest()}
     try:
         client = RunnerClient(to, api_token(token_file))
     except ValueError as error:
         raise Malformed(f"{error} (--to, --token-file)") from None
+    logs.configure()
+    supervisors, stopping = Supervisors(), threading.Event()
+    runner = Runner(client, Spool(spool), about, supervisors, places=places, box=own.name, run_class=only)
+    thread = threading.Thread(target=runner.run, args=(stopping,), name="runner")
     with client, end_signals.caught() as wait:
-        logs.configure()
-        runner = Runner(client, document, chosen, spool)
-        runner.start()
-        logs.log.info("playing %s runs for %s in the box %s", only, to, chosen.name)
+        thread.start()
+        logs.log.info("playing %s runs for %s in the box %s", only, to, own.name)
         wait()
-        logs.log.info("stopping; what is being played goes on, and is handed in by the next start")
-        runner.stop()
+        logs.log.info("stopping; what is played goes on, and the next start hands it in")
+        stopping.set()
+        thread.join()
+        supervisors.close()
 
 
 @verbs.command("add")

@@ -144,7 +144,7 @@ class Registered(BaseModel):
     """The answer to a registration."""
 
     version: int
-    hand_in_key: str = Field(description="The X25519 key to which it seals what it hands in, in base64.")
+    public_key: str = Field(description="The X25519 key to which it seals what it hands in, in hexadecimal.")
 
 
 class TakenServing(BaseModel):

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Annotated, TypeVar
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from quarterturn.http.dependencies.services import Runners
@@ -22,8 +22,12 @@ from quarterturn.runners.service import VERSION, Registration
 PREFIX = "/runner/v1"
 router = APIRouter(prefix=PREFIX, tags=["runners"])
 
-HELD_BACK_SECONDS, LOOK = 20.0, 0.1
+MAX_HELD_SECONDS = 20
+"""For how long an answer is held back at most."""
+LOOK = 0.1
+"""Seconds between two looks meanwhile."""
 T = TypeVar("T")
+Seconds = Annotated[int, Query(ge=0, le=MAX_HELD_SECONDS, description="How long to wait for one.")]
 Handle = Annotated[str, Path(description="A serving's handle.", max_length=64), models.of_form("s-[0-9a-f]{32}")]
 
 
@@ -31,15 +35,15 @@ Handle = Annotated[str, Path(description="A serving's handle.", max_length=64), 
 def register(runners: Runners, who: Who, wanted: models.NewRegistration) -> Response:
     """Register a runner, which is refused where its servers differ from this service's."""
     public = runners.register(who.token, Registration(**wanted.model_dump()))
-    return json_responses.plain({"version": VERSION, "hand_in_key": base64.b64encode(public).decode()})
+    return json_responses.plain({"version": VERSION, "public_key": public.hex()})
 
 
 @router.post("/work", response_model=models.TakenServing, responses={204: {"description": "Nothing to play now."}},
              name="take_serving")  # fmt: skip
-async def take(request: Request, runners: Runners, who: Who) -> Response:
-    """Take the next serving, encrypted; ask again where there is none."""
+async def take(request: Request, runners: Runners, who: Who, seconds: Seconds = MAX_HELD_SECONDS) -> Response:
+    """Take the next serving, encrypted; ask again where there is none within so many seconds."""
     runner = await run_in_threadpool(runners.runner, who.token)
-    offer = await _until(request, lambda: runners.take(runner))
+    offer = await _until(request, lambda: runners.take(runner), seconds)
     if offer is None:
         return Response(status_code=204)
     document = base64.b64encode(offer.document).decode()
@@ -50,7 +54,7 @@ async def take(request: Request, runners: Runners, who: Who) -> Response:
              responses={204: {"description": "Not yet; ask again."}}, name="start_serving")  # fmt: skip
 async def start(request: Request, runners: Runners, who: Who, handle: Handle) -> Response:
     """Return the key of a serving that was taken; from now on its task counts as served."""
-    key = await _until(request, lambda: runners.start(who.token, handle))
+    key = await _until(request, lambda: runners.start(who.token, handle), MAX_HELD_SECONDS)
     return Response(status_code=204) if key is None else json_responses.plain({"key": base64.b64encode(key).decode()})
 
 
@@ -68,9 +72,9 @@ async def hand_in(request: Request, runners: Runners, who: Who, handle: Handle) 
     return Response(status_code=204)
 
 
-async def _until(request: Request, look: Callable[[], T | None]) -> T | None:
-    """Look until there is something, or the answer was held back for long enough."""
-    end = time.monotonic() + HELD_BACK_SECONDS
+async def _until(request: Request, look: Callable[[], T | None], seconds: float) -> T | None:
+    """Look until there is something, or the answer was held back for so many seconds."""
+    end = time.monotonic() + seconds
     while (result := look()) is None and time.monotonic() < end and not await request.is_disconnected():
         await asyncio.sleep(LOOK)
     return result
