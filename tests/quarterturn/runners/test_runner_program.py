@@ -1,12 +1,12 @@
 """Tests of the runner as its own program: it plays an official run without a home, and what it holds is one serving."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +20,9 @@ from quarterturn.http.serve import make_server
 from quarterturn.progress import NullProgress
 from quarterturn.runners.runner_box import RunnerBox
 from quarterturn.runs.jobs import LocalExecutor
-from quarterturn.settings import RunSettings, dump
-from sandbox.results.failure import STOPS
+from quarterturn.runs.private_runs import PrivateRuns
+from quarterturn.settings import RunSettings
+from sandbox.errors import NotAllowed
 from sandbox.runs import submission
 from sandbox.runs.store import RunState
 
@@ -58,11 +59,11 @@ class Service:
     house: Application
     url: str
 
-    def play(self, agent: str, box=None, lease=None):
+    def play(self, agent: str, box=None, **how):
         """Play an official run of a command, on the runners if no box is given; return its row and its results."""
         box = box or RunnerBox(self.house.fleet.runners, "sealed")
         submitted = submission.command(agent, submitter="ada")
-        opened, results = self.house.private_runs.play(submitted, box, NullProgress(), lease=lease)
+        opened, results = self.house.private_runs.play(submitted, box, NullProgress(), **how)
         return self.house.runs.get(opened.record.number), results
 
 
@@ -80,6 +81,26 @@ def served(home: Path) -> Iterator[Service]:
         finally:
             server.should_exit = True
             thread.join()
+
+
+class Interrupted:
+    """A lease that its worker loses the moment that so many servings have started."""
+
+    def __init__(self, service: Service, servings: int) -> None:
+        self._service, self._servings, self.run = service, servings, 0
+
+    def status(self) -> str:
+        started = self._service.house.runners.servings(run=self.run) if self.run else ()
+        return "stopped" if len(started) >= self._servings else "held"
+
+    def record_run(self, run, session) -> None:
+        self.run = run.number
+
+    def outlast(self, write) -> None:
+        write()
+
+    def wait_to_close(self) -> None:
+        """Close at once."""
 
 
 class RunnerProgram:
@@ -149,3 +170,46 @@ def test_a_run_is_played_on_a_runner_and_scored_as_one_that_is_played_here(servi
     assert {row.state for row in rows} == {"closed"}
     assert not list(service.house.places.handed_in.iterdir())
     until(lambda: not list(runner.spool.iterdir()), "a spool without what was handed in")
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_a_service_that_is_started_again_takes_what_was_played_meanwhile(service, runner, agent, monkeypatch, killed):
+    if killed:  # then nobody writes down why the run stopped
+        monkeypatch.setattr(PrivateRuns, "_after_stop", lambda *_: None)
+    command, lease = agent(pause=3.0), Interrupted(service, 2)
+    with pytest.raises(NotAllowed, match="ended from outside"):
+        service.play(command, lease=lease)
+    begun = {row.task for row in service.house.runners.outstanding(lease.run)}
+    assert len(begun) == 2
+    monkeypatch.undo()
+    record, results = service.play(command, resume=lease.run, lease=Interrupted(service, 100))
+    _, here = service.play(command, box=choose_box("bwrap"))
+    assert outcomes(results) == outcomes(here)
+    served = service.house.exposures.of_run(record.number)
+    assert {servings.times for servings in served.values()} == {1}
+
+
+def test_a_runner_that_was_killed_hands_in_what_was_played_meanwhile(service, runner, agent):
+    command = agent(pause=3.0)
+    playing = ThreadPoolExecutor(1).submit(service.play, command)
+    until(lambda: service.house.runners.list() and service.house.runners.outstanding(1), "a serving that is played")
+    runner.end(signal.SIGKILL)
+    until(lambda: list(runner.spool.glob("*.sealed")), "what was left, sealed, without a runner")
+    runner.start()
+    record, results = playing.result(PATIENCE)
+    _, here = service.play(command, box=choose_box("bwrap"))
+    assert outcomes(results) == outcomes(here)
+    assert {servings.times for servings in service.house.exposures.of_run(record.number).values()} == {1}
+
+
+@pytest.mark.needs("root")  # whoever reads the memory of another process
+def test_a_runner_holds_no_key_and_nothing_but_the_serving_that_it_plays(service, runner, agent):
+    house = service.house
+    keys = [house.writer._signer.key.private_bytes_raw(), *house.ring._keys.values()]
+    playing = ThreadPoolExecutor(1).submit(service.play, agent(pause=5.0))
+    row = until(lambda: house.runners.servings(runner=1) or house.runners.outstanding(1), "a serving")[0]
+    own = house.vault.open(row.task, who="test", why="test").task
+    others = [task for task in house.vault.records() if task.id != row.task]
+    print(len(keys), own.goal, len(others))
+    playing.result(PATIENCE)
+    assert 0
