@@ -86,9 +86,9 @@ if TYPE_CHECKING:
     from sandbox.claim_judge.claim_judge import ClaimJudge
     from sandbox.endpoint.signature import Sender
     from sandbox.isolation.run_classes import RunClass
-    from sandbox.runs.kept_worlds import KeptWorlds
     from sandbox.runs.rejudge import JudgeAgain
     from sandbox.runs.store import Runs
+    from sandbox.servings.kept_worlds import KeptWorlds
     from vault.keys.ring import FileKeyRing
     from vault.ledger.signatures.policy import Policy
     from vault.ledger.write.append import LogWriter
@@ -592,7 +592,7 @@ class Application:
 
     def kept_worlds(self, box: Box) -> KeptWorlds:
         """Return the worlds of proofs in a box, which all draws share until this home is closed."""
-        from sandbox.runs.kept_worlds import KeptWorlds
+        from sandbox.servings.kept_worlds import KeptWorlds
 
         if id(box) not in self._kept_worlds:
             self._kept_worlds[id(box)] = KeptWorlds(box)  # it holds the box, so no other one gets that id

@@ -167,7 +167,7 @@ class PrivateRuns:
             if resume is None:
                 out.say("trying the agent on a task of the dev set, then opening the run")
                 first = [PlannedTask(task) for task in self._facilities.dev_tasks(1)]
-                setup = RunSetup(box, places, terms=self.terms(model))
+                setup = RunSetup.in_box(box, places, terms=self.terms(model))
                 play = partial(run_set, first, submitted, setup, UnrecordedJournal(lease))
                 require_smoke_test(play, hosted=chosen.hosting is not None)
             opened, _ = self.play(
@@ -204,7 +204,7 @@ class PrivateRuns:
         number = opened.record.number
         try:
             tasks = self._run_tasks.prepare(opened)
-            setup = RunSetup(box, places, self._settings.workers, terms=self.terms(model, claims))
+            setup = RunSetup.in_box(box, places, workers=self._settings.workers, terms=self.terms(model, claims))
             with out.progress(submitted.name, len(tasks)) as advance:
                 context = _RunContext(opened, self._runs, lease, upstream, partial(advance, 1))
                 run_set(tasks, submitted, setup, PrivateJournal(self._run_tasks, context, _judged_by(tasks, claims)))

@@ -13,15 +13,15 @@ from typing import Any
 from sandbox.errors import Malformed
 from sandbox.gateway import CALL_SECONDS, GatewaySpec, listing
 from sandbox.judge import Question
-from sandbox.kinds.common.check import check
 from sandbox.kinds.registry import KINDS
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.servers.registry import SERVERS, Server
+from sandbox.servings.world_data import build_world_data
 from sandbox.transcript import ToolCall
 from sandbox.world.frozen import FrozenState
 from vault.task.document import Task
 from verifiers.language import predicate as predicates
-from verifiers.tree import DIRECTORY, FileTree, Node
+from verifiers.tree import FileTree
 
 
 def servers_of(document: Mapping[str, Any]) -> tuple[Server, ...]:
@@ -50,6 +50,19 @@ def read_by(task: Task) -> list[Server]:
     return [server for server in servers_of(task.document) if server.reader and server.name in looked_at]
 
 
+def initial_state_of(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the initial state of each of a task's servers, an empty one where the document gives none.
+
+    Raises:
+        Malformed: it is for a server of which no tool is listed, or as for `servers_of`.
+    """
+    servers = servers_of(document)
+    states: Mapping[str, Any] = document.get("initial_state", {})
+    if extra := sorted(states.keys() - {server.name for server in servers}):
+        raise Malformed(f"the task at $.initial_state.{extra[0]} seeds a server of which no tool is listed")
+    return {server.name: states.get(server.name, {}) for server in servers}
+
+
 def seed(document: Mapping[str, Any]) -> FileTree:
     """Build the whole data folder of a task's world.
 
@@ -57,16 +70,7 @@ def seed(document: Mapping[str, Any]) -> FileTree:
         Malformed: the initial state does not fit its server's schema, contradicts itself, or is for a server of which
             no tool is listed.
     """
-    servers = servers_of(document)
-    states: Mapping[str, Any] = document.get("initial_state", {})
-    if extra := sorted(states.keys() - {server.name for server in servers}):
-        raise Malformed(f"the task at $.initial_state.{extra[0]} seeds a server of which no tool is listed")
-    nodes: dict[str, Node] = {}
-    for server in servers:
-        state = states.get(server.name, {})
-        check(server.state_schema, state, f"the initial state of {server.name}")
-        nodes |= {server.root: DIRECTORY, **server.seed(state).under(server.root)}
-    return FileTree(nodes)
+    return build_world_data(initial_state_of(document))
 
 
 def untouched(document: Mapping[str, Any]) -> FrozenState:

@@ -179,7 +179,8 @@ class Trials:
         """
         self._prover.check(task.document)
         journal = MemoryJournal()
-        (run,) = run_set([PlannedTask(task)], submission, RunSetup(self._box, workers=1, terms=self._terms), journal)
+        setup = RunSetup.in_box(self._box, workers=1, terms=self._terms)
+        (run,) = run_set([PlannedTask(task)], submission, setup, journal)
         calls = run.transcript.as_json()["calls"]
         differences, why = (
             self._differences(task, calls, journal.left.state) if journal.left else ({}, "there is no end state")
