@@ -16,6 +16,7 @@ from sandbox.errors import Malformed, NotAllowed
 from sandbox.results.failure import Stage
 from sandbox.runs.attempt import serving_of
 from sandbox.runs.job import Job, PlannedTask, RunSetup, Terms
+from sandbox.servings.runner import Runner, SealedServing
 from sandbox.servings.sealing import KEY_BYTES, decrypt_serving, encrypt_serving, open_hand_in
 from sandbox.servings.spool import Spool
 from sandbox.servings.supervisor import SupervisorRequest, Supervisors
@@ -150,3 +151,39 @@ def test_a_serving_opens_with_its_key_and_under_its_handle_alone(tmp_path):
     ):
         with pytest.raises(Malformed, match="serving"):
             decrypt_serving(handle, ciphertext, key)
+
+
+class OneServing:
+    """A service that has one serving to give (`sandbox.servings.runner.RunnerService`)."""
+
+    def __init__(self, request) -> None:
+        self.request, self.given, self.handed_in = request, False, {}
+
+    def register(self, document):
+        return {"public_key": self.request.public_key.hex()}
+
+    def take(self, seconds):
+        given, self.given = self.given, True
+        return None if given else SealedServing(self.request.handle, self.request.ciphertext)
+
+    def start(self, handle):
+        return self.request.key
+
+    def alive(self, handles):
+        return handles
+
+    def hand_in(self, handle, sealed):
+        self.handed_in[handle] = open_hand_in(handle, sealed.read(), PRIVATE)
+
+
+@pytest.mark.box
+def test_a_runner_that_is_started_again_hands_in_what_its_predecessor_started(tmp_path, supervisors):
+    request = request_of(tmp_path, RIGHT)
+    service, spool = OneServing(request), Spool(request.spool)
+    Runner(service, spool, {}, supervisors).step()
+    assert spool.states() == {request.handle: "playing"}
+    supervisors.close()
+    again = Runner(service, spool, {}, supervisors)
+    until(lambda: again.step() or service.handed_in, "what was handed in")
+    assert service.handed_in[request.handle].transcript.answer == "2"
+    assert list(request.spool.iterdir()) == []
