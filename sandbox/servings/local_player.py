@@ -34,7 +34,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sandbox.boxes.box import AgentLauncher, Box, ExitFacts, Place, RunningAgent, WorldLauncher
-from sandbox.errors import Lost, Malformed, Refused, Unavailable, Unjudged
+from sandbox.errors import Lost, Malformed, Unavailable, Unjudged
 from sandbox.judge import JUDGING, JudgeFailed, StateJudge
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.results.failure import AttemptFacts, Stage, classify
@@ -99,11 +99,8 @@ class LocalPlayer:
         Raises:
             Malformed: the state is none that its servers know.
             NotFound: it names a server that is not known here.
-            Refused: it holds no solution, and its world may have been used before.
             Unavailable: it needs a language model, and there is none here.
         """
-        if self.kept is not None and serving.session.solution is None:
-            raise Refused("a world that was used before is for the reference agent; each other is a fresh one")
         if serving.session.model is not None and self.models is None:
             raise Unavailable("the serving needs a language model, and this player has none")
         self.judging.warm()
