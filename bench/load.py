@@ -35,7 +35,9 @@ from sandbox.runs import submission
 from sandbox.runs.attempt import attempt, prepare
 from sandbox.runs.job import Job, PlannedTask, RunSetup, new_alias
 from sandbox.runs.run import run_set, run_task
-from sandbox.runs.run_environment import RunEnvironment
+from sandbox.servings.local_player import LocalServing
+from sandbox.servings.player import PreparedServing
+from sandbox.servings.run_environment import RunEnvironment
 
 ROUNDS = 5
 AT_A_TIME = (1, 2, 4, 8)
@@ -112,7 +114,7 @@ class Playing:
     def _set(self, at_a_time: int) -> float:
         start = time.perf_counter()
         tasks = [PlannedTask(a_task(number)) for number in range(2 * at_a_time)]
-        runs = run_set(tasks, self._player, RunSetup(self._box, workers=at_a_time))
+        runs = run_set(tasks, self._player, RunSetup.in_box(self._box, workers=at_a_time))
         seconds = time.perf_counter() - start
         notes = Notes()
         for run in runs:
@@ -127,17 +129,19 @@ class Playing:
         return time.perf_counter() - start
 
     def _prepared(self, at_a_time: int) -> tuple[list[float], float]:
-        jobs = [Job(PlannedTask(a_task(n)), self._player, RunSetup(self._box), new_alias()) for n in range(at_a_time)]
+        setup = RunSetup.in_box(self._box, workers=at_a_time)
+        jobs = [Job(PlannedTask(a_task(n)), self._player, setup, new_alias()) for n in range(at_a_time)]
         with ThreadPoolExecutor(at_a_time) as pool:
-            scenes = list(pool.map(prepare, jobs))
+            servings = list(pool.map(prepare, jobs))
         time.sleep(1)  # so that what comes up behind them is up
-        mebibytes = _held(scenes)
-        plays = [lambda job=job, scene=scene: self._play(job, scene) for job, scene in zip(jobs, scenes, strict=True)]
+        mebibytes = _held([serving.environment for serving in servings if isinstance(serving, LocalServing)])
+        pairs = zip(jobs, servings, strict=True)
+        plays = [lambda job=job, serving=serving: self._play(job, serving) for job, serving in pairs]
         return _together(at_a_time, plays)[1], mebibytes
 
-    def _play(self, job: Job, scene: RunEnvironment) -> float:
+    def _play(self, job: Job, serving: PreparedServing) -> float:
         start = time.perf_counter()
-        passed(attempt(job, scene), PROGRAM, self._box)
+        passed(attempt(job, serving), PROGRAM, self._box)
         return time.perf_counter() - start
 
 

@@ -68,7 +68,7 @@ def _played(box: BwrapBox, again: JudgeAgain, server: str, seed: int) -> dict[st
     draft, free = base(drawn), Task.parse(drawn.task).free
     task, journal = Task.parse(draft.task), MemoryJournal()
     agent, solution = submission.reference(f"python3 {ORACLE}"), _solution(draft.provenance["solutions"][0])
-    (run,) = run_set([PlannedTask(task, free, solution)], agent, RunSetup(box, workers=1), journal)
+    (run,) = run_set([PlannedTask(task, free, solution)], agent, RunSetup.in_box(box, workers=1), journal)
     if not run.passed or journal.left is None:
         raise Failed(f"the reference agent ended a task of {server} with {run.code}, and not with a pass")
     sealed, started = journal.left.to_bytes(), time.monotonic()

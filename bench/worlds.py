@@ -26,10 +26,10 @@ from grammars.language.grammar import Draft
 from grammars.language.load import library, load
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.runs.job import Terms, new_alias
-from sandbox.runs.run_environment import RunEnvironment, specify
-from sandbox.runs.stopwatch import Meter
-from sandbox.runs.task_world import seed
+from sandbox.runs.task_world import seed, specify
 from sandbox.servers.registry import SERVERS
+from sandbox.servings.run_environment import RunEnvironment
+from sandbox.servings.stopwatch import Meter
 from sandbox.transcript import ToolCall
 from vault.task.document import Task
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from quarterturn.composition.keys import KeyServices
     from quarterturn.composition.log import LogServices
     from quarterturn.composition.month import MonthServices
+    from quarterturn.composition.runners import RunnerServices
     from quarterturn.composition.runs import RunServices
     from quarterturn.composition.submissions import SubmissionServices
     from quarterturn.composition.tasks import TaskServices
@@ -106,6 +107,13 @@ class Application:
         return RunServices(self.home, self.keys, self.auth, self.log, self.benchmark)
 
     @cached_property
+    def runners(self) -> RunnerServices:
+        """The runners."""
+        from quarterturn.composition.runners import RunnerServices
+
+        return RunnerServices(self.home, self.auth, self.runs)
+
+    @cached_property
     def detection(self) -> DetectionServices:
         """What looks for contamination in results."""
         from quarterturn.composition.detection import DetectionServices
@@ -124,7 +132,7 @@ class Application:
         """What plays submissions."""
         from quarterturn.composition.execution import ExecutionServices
 
-        concerns = (self.tasks, self.runs, self.detection, self.submissions)
+        concerns = (self.tasks, self.runs, self.runners, self.detection, self.submissions)
         return ExecutionServices(self.home, self.keys, self.benchmark, *concerns)
 
     @cached_property
@@ -159,7 +167,14 @@ class Application:
             months=self.benchmark.months,
             calendar=self.benchmark.calendar,
             outbox=self.month.outbox,
-            health=ServiceHealth(self.home.engine, self.log.writer, self.submissions.view, home=self.home.folder),
+            runners=self.runners.service,
+            health=ServiceHealth(
+                self.home.engine,
+                self.log.writer,
+                self.submissions.view,
+                home=self.home.folder,
+                runners_alive=lambda: len(self.runners.store.alive()),
+            ),
         )
         view, log = PublicView(places.public), LogView(places.log, self.log.policy)
         return create(services, view, log, settings, refresh=self.execution.catch_up, clock=clock)

@@ -16,7 +16,7 @@ WithdrawalCause = Literal["leak", "broken"]
 ReviewState = Literal["open", "explained", "confirmed"]
 SubmissionSet = Literal["dev", "private", "check"]
 WorkerClass = Literal["sealed", "open"]
-Role = Literal["maintainer", "reviewer", "runner", "auditor", "submitter"]
+Role = Literal["maintainer", "reviewer", "runner", "auditor", "submitter", "machine"]
 
 LISTEN = "127.0.0.1:8701"
 """Default listen address for callbacks of hosted endpoints."""

@@ -112,6 +112,9 @@ class RunSettings(Section):
     workers: int = Field(default=2, ge=1, le=64, description="How many tasks run at a time.")
     wall_seconds: float = Field(default=120.0, gt=0, le=3600, description="Wall-clock seconds for one task.")
     runtime: str = Field(default="", description="The Docker engine's OCI runtime; empty: its default.")
+    runners: bool = Field(
+        default=False, description="Play private runs without a model on the machines of `quarterturn runner`."
+    )
 
 
 class FindingsSettings(Section):

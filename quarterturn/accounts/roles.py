@@ -12,14 +12,15 @@ from typing import Literal, get_args
 from quarterturn.choices import Role
 from quarterturn.errors import Malformed
 
-Scope = Literal["submit", "findings:read", "findings:review", "queue:read", "metrics:read", "admin"]
+Scope = Literal["submit", "findings:read", "findings:review", "queue:read", "metrics:read", "admin", "play"]
 
 ROLES: Mapping[Role, frozenset[Scope]] = {
     "submitter": frozenset({"submit"}),
     "auditor": frozenset({"findings:read"}),
     "reviewer": frozenset({"findings:read", "findings:review"}),
     "runner": frozenset({"queue:read", "metrics:read"}),
-    "maintainer": frozenset(get_args(Scope)),
+    "machine": frozenset({"play"}),
+    "maintainer": frozenset(get_args(Scope)) - {"play"},
 }
 
 

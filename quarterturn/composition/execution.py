@@ -10,6 +10,7 @@ from quarterturn.composition.benchmark import BenchmarkServices
 from quarterturn.composition.detection import DetectionServices
 from quarterturn.composition.home import OpenHome
 from quarterturn.composition.keys import KeyServices
+from quarterturn.composition.runners import RunnerServices
 from quarterturn.composition.runs import RunServices
 from quarterturn.composition.submissions import SubmissionServices
 from quarterturn.composition.tasks import TaskServices
@@ -29,6 +30,7 @@ class ExecutionServices:
     benchmark: BenchmarkServices
     tasks: TaskServices
     runs: RunServices
+    runners: RunnerServices
     detection: DetectionServices
     submissions: SubmissionServices
 
@@ -50,6 +52,7 @@ class ExecutionServices:
             submissions=self.submissions.store,
             detection=self.detection.detectors,
             public_view=self.submissions.view,
+            fleet=self.runners.fleet if self.home.settings.run.runners else None,
         )
 
     @cached_property

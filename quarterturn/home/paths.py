@@ -5,7 +5,9 @@ set.toml           the set: how many tasks of which kind, and how they rotate
 quarterturn.db     rows (SQLite)
 claim-judge.json   what was last measured of the claim judge, if there is one
 keys/              ring.json, the key ring; sealed under it, log.key, the log's signing key, month.key, which signs
-                   the result of each turn, and endpoint.key, which signs requests to hosted endpoints
+                   the result of each turn, endpoint.key, which signs requests to hosted endpoints, and hand-in.key, to
+                   which runners seal what they hand in
+handed-in/         what runners handed in and no run has taken yet, sealed
 head/signed        the last head that was signed, outside the database
 public/            what a web server may serve: log/, log.vkey, releases/, months/ and the keys of those who signed
                    them (allowed_signers), endpoint.pem, view/
@@ -42,6 +44,8 @@ class HomePaths:
         self.log_key = keys / "log.key"
         self.next_log_key = keys / "log.next.key"  # while the log's key is being changed
         self.month_key, self.endpoint_key = keys / "month.key", keys / "endpoint.key"
+        self.hand_in_key = keys / "hand-in.key"  # to which runners seal what they hand in
+        self.handed_in = home / "handed-in"
         self.model_keys = keys / "models"  # one a language model and kind of run
 
         self.public = home / "public"

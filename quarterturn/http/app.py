@@ -46,6 +46,7 @@ from quarterturn.http.routes import (
     pages,
     public,
     releases,
+    runners,
     submission_form,
     submissions,
 )
@@ -119,6 +120,7 @@ def _routes() -> Sequence[BaseRoute]:
         months.router,
         log.router,
         submissions.router,
+        runners.router,
         display_names.router,
         admin.router,
         health.router,

@@ -20,6 +20,7 @@ from quarterturn.errors import Refused
 from quarterturn.home.paths import HomePaths
 from quarterturn.keys import models
 from quarterturn.progress import Progress
+from quarterturn.runners import hand_in_key
 from vault.errors import Malformed
 from vault.files import list_files
 from vault.keys import private_files, signing
@@ -70,6 +71,7 @@ class KeyFiles:
             self._places.next_log_key: signing.LOG,
             self._places.endpoint_key: signing.ENDPOINT,
             self._places.month_key: signing.MONTH,
+            self._places.hand_in_key: hand_in_key.USE,
         }
         if path.parent == self._places.model_keys:
             return models.use(path)

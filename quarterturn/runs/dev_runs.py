@@ -29,8 +29,8 @@ from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.claims import has_claims
 from sandbox.runs.journal import RunJournal
 from sandbox.runs.run import PlannedTask, RunSetup, Terms, run_set
-from sandbox.runs.run_environment import warm
 from sandbox.runs.submission import Submission
+from sandbox.servings.run_environment import warm
 from vault.task.document import Task
 
 if TYPE_CHECKING:  # loads SQLAlchemy, which a dev run needs for nothing
@@ -141,7 +141,7 @@ def dev(
     planned = [PlannedTask(task) for task in tasks]
     playing = machine_lock.playing(own, lambda: not is_held(lease))
     with playing, chosen.places(sender) as places, out.progress(label, len(tasks) * trials) as advance:
-        setup = RunSetup(box, places, terms=terms or Terms())
+        setup = RunSetup.in_box(box, places, terms=terms)
 
         def play(part: Sequence[PlannedTask]) -> list[TaskRun]:
             return run_set(part, submitted, setup, UnrecordedJournal(lease, partial(advance, 1)))

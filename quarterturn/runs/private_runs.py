@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+
+from sqlmodel import Session
 
 from quarterturn.errors import AgentCrashed, NotAllowed, Refused, UpstreamDown
 from quarterturn.findings.detection import Detection
 from quarterturn.progress import Progress
 from quarterturn.public_view import PublicViewWriter
+from quarterturn.runners.fleet import RunnerFleet
+from quarterturn.runners.remote_player import RemotePlayer
+from quarterturn.runners.runner_box import RunnerBox
 from quarterturn.runs.dev_runs import UnrecordedJournal, never_asked_reason
 from quarterturn.runs.request import Facilities, RunRequest, is_held
 from quarterturn.runs.run_log import ServingLog, record
@@ -24,6 +29,7 @@ from sandbox.boxes.box import AgentLauncher, Box, ResourceLimits
 from sandbox.claim_judge.claim_judge import ClaimJudge
 from sandbox.endpoint.address import Unresolved
 from sandbox.isolation import machine_lock
+from sandbox.isolation.run_classes import RunClass
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.results.failure import STOPS
 from sandbox.results.outcome import TaskRun
@@ -31,9 +37,9 @@ from sandbox.results.score import Result
 from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.claims import has_claims
 from sandbox.runs.run import PlannedTask, RunSetup, Terms, run_set
-from sandbox.runs.run_environment import warm
 from sandbox.runs.store import ENDED, RunRecord, Runs
 from sandbox.runs.submission import Submission
+from sandbox.servings.run_environment import warm
 from vault.errors import Unavailable, kind_of
 
 
@@ -60,13 +66,17 @@ def require_smoke_test(play: Callable[[], Sequence[TaskRun]], *, hosted: bool) -
 
 @dataclass(frozen=True, slots=True)
 class _RunContext:
-    """A run that is being played: its rows, its worker's lease, its upstream, and what shows that a task has ended."""
+    """A run that is being played: its rows, its worker's lease, its upstream, and what shows that a task has ended.
+
+    Where it is played on runners, `fleet` has them.
+    """
 
     run: OpenRun
     runs: Runs
     lease: Lease | None
     upstream: str | None
     advance: Callable[[], None]
+    fleet: RunnerFleet | None = None
 
 
 class PrivateJournal(OfficialJournal):
@@ -86,6 +96,13 @@ class PrivateJournal(OfficialJournal):
         """Seal what an attempt left."""
         super().keep_unjudged(left)
         self._log.hand_in(left.task_id)
+
+    def record_exposure(self, session: Session, task_id: str, handle: str) -> None:
+        """Record one more exposure of a task, and which runner has it, if one has."""
+        super().record_exposure(session, task_id, handle)
+        if self._context.fleet:
+            number = self._context.run.record.number
+            self._context.fleet.record_start(handle, run=number, task=task_id, session=session)
 
     def record_outcome(self, run: TaskRun) -> None:
         """Seal what a task came to; then play nothing more while an upstream answers nobody.
@@ -122,6 +139,7 @@ class PrivateRuns:
         submissions: those that workers go on with.
         detection: looks at the results of a closed run.
         public_view: shows what is public of a run that has ended.
+        fleet: the runners, where the settings have private runs played on them.
     """
 
     def __init__(
@@ -135,10 +153,11 @@ class PrivateRuns:
         submissions: Submissions,
         detection: Detection,
         public_view: PublicViewWriter,
+        fleet: RunnerFleet | None = None,
     ) -> None:
         self._official, self._run_tasks, self._runs, self._settings = official, run_tasks, runs, settings
         self._facilities, self._submissions = facilities, submissions
-        self._detection, self._public_view = detection, public_view
+        self._detection, self._public_view, self._fleet = detection, public_view, fleet
 
     def run(
         self, chosen: RunRequest, out: Progress, resume: int | None = None, lease: Lease | None = None
@@ -162,25 +181,27 @@ class PrivateRuns:
             self._require_free(resume)
         resumed = resume if lease else None
         with self._owner_at_fault(resumed):
-            submitted, box = chosen.submission(lambda: self._facilities.box(chosen.named_box, own))
+            submitted, box = chosen.submission(lambda: self._box(chosen, own, lease))
             if resumed is not None and self._runs.get(resumed).submission != submitted.digest:
                 raise Refused(f"run {resumed} was opened for a submission of another digest; it is not resumed")
         if chosen.hosting:
             chosen.hosting.require_official(box, self._facilities.spec.name)
         with ExitStack() as stack:
-            stack.enter_context(machine_lock.playing(own, lambda: not is_held(lease)))
+            if not isinstance(box, RunnerBox):  # a runner takes the lock of its own machine
+                stack.enter_context(machine_lock.playing(own, lambda: not is_held(lease)))
             with self._owner_at_fault(resumed):
                 places = stack.enter_context(chosen.places(self._facilities.sender))
             model = stack.enter_context(self._facilities.models.gateway(chosen.model, "private"))
             claims = stack.enter_context(self._facilities.claim_judges.opened("private") if judge else nullcontext())
             if claims and not claims.check():
                 raise UpstreamDown(f"the claim judge's upstream '{claims.spec.upstream.name}' does not answer")
-            out.say("checking that nothing gets out of the box")
-            require_wall(box)
+            if not isinstance(box, RunnerBox):  # a runner checks its own before it registers
+                out.say("checking that nothing gets out of the box")
+                require_wall(box)
             if resume is None:
                 out.say("trying the agent on a task of the dev set, then opening the run")
                 first = [PlannedTask(task) for task in self._facilities.dev_tasks(1)]
-                setup = RunSetup(box, places, terms=self.terms(model))
+                setup = self._setup(box, places, self.terms(model))
                 play = partial(run_set, first, submitted, setup, UnrecordedJournal(lease))
                 require_smoke_test(play, hosted=chosen.hosting is not None)
             opened, _ = self.play(
@@ -208,7 +229,7 @@ class PrivateRuns:
         """
         upstream = model.spec.name if model else None
         if resume is not None:
-            opened = self._official.resume(resume, submitted, box, upstream)
+            opened = self._official.resume(resume, submitted, box, upstream, self._playing(resume))
         else:
             with self._official.opening(submitted, box, upstream) as opening:
                 if lease:
@@ -217,10 +238,12 @@ class PrivateRuns:
         number = opened.record.number
         record("start", run=number, attempt=opened.attempt)
         try:
-            tasks = self._run_tasks.prepare(opened)
-            setup = RunSetup(box, places, self._settings.workers, terms=self.terms(model, claims))
+            handles = self._playing(number)
+            tasks = [replace(task, handle=handles.get(task.task.id)) for task in self._run_tasks.prepare(opened)]
+            setup = self._setup(box, places, self.terms(model, claims), number)
             with out.progress(submitted.name, len(tasks)) as advance:
-                context = _RunContext(opened, self._runs, lease, upstream, partial(advance, 1))
+                fleet = self._fleet if isinstance(box, RunnerBox) else None
+                context = _RunContext(opened, self._runs, lease, upstream, partial(advance, 1), fleet)
                 run_set(tasks, submitted, setup, PrivateJournal(self._run_tasks, context, _judged_by(tasks, claims)))
             if lease:
                 lease.wait_to_close()
@@ -245,6 +268,23 @@ class PrivateRuns:
     def terms(self, model: ModelGateway | None = None, claims: ClaimJudge | None = None) -> Terms:
         """Return the terms of the home's runs; `model` is what their agents may ask, `claims` judges claims."""
         return Terms(agent=ResourceLimits(wall=self._settings.wall_seconds), models=model, claims=claims)
+
+    def _box(self, chosen: RunRequest, run_class: RunClass, lease: Lease | None) -> Box:
+        """Return the box of a run: on runners if the settings say so, for a job of the service that has no exit."""
+        if self._fleet and lease and run_class == "sealed":
+            return RunnerBox(self._fleet.runners, run_class)
+        return self._facilities.box(chosen.named_box, run_class)
+
+    def _setup(self, box: Box, places: AgentLauncher | None, terms: Terms, run: int | None = None) -> RunSetup:
+        """Return where and how tasks are played, of the official run of this number, or of none."""
+        workers = self._settings.workers
+        if self._fleet and isinstance(box, RunnerBox):
+            return RunSetup(RemotePlayer(self._fleet, box, run, workers), terms)
+        return RunSetup.in_box(box, places, workers=workers, terms=terms)
+
+    def _playing(self, number: int) -> dict[str, str]:
+        """Map the tasks of a run that runners play, or have handed in, to the handles of their servings."""
+        return {row.task: row.handle for row in self._fleet.runners.outstanding(number)} if self._fleet else {}
 
     @contextmanager
     def _owner_at_fault(self, resumed: int | None) -> Iterator[None]:
@@ -282,7 +322,7 @@ class PrivateRuns:
             self._official.end(number, code)
             self._public_view.update()
             return
-        self._run_tasks.stop(run, code)
+        self._run_tasks.stop(run, code, self._playing(number))
         if not lease:
             out.say(
                 f"Run {number} stays open. Resume it with the same command and --resume {number}; tasks that were not "

@@ -36,7 +36,7 @@ def reference(
         for item in opened
     ]
     with out.progress(submitted.name, len(planned)) as advance:
-        setup = RunSetup(box, workers=workers, kept=kept, terms=terms)
+        setup = RunSetup.in_box(box, workers=workers, kept=kept, terms=terms)
         journal = UnrecordedJournal(advance=partial(advance, 1))
         runs = run_set(planned, submitted, setup, journal)
     return [

@@ -24,10 +24,10 @@ from quarterturn.errors import Unavailable
 from sandbox.boxes.box import SOCKET_NAME, Box, RunningAgent
 from sandbox.errors import Lost, SandboxError
 from sandbox.runs.job import Terms, new_alias
-from sandbox.runs.run_environment import RunEnvironment, specify
-from sandbox.runs.state_reader import read_back
-from sandbox.runs.stopwatch import Meter
-from sandbox.runs.task_world import question_of, seed, servers_of
+from sandbox.runs.task_world import question_of, read_by, seed, servers_of, specify
+from sandbox.servings.run_environment import RunEnvironment
+from sandbox.servings.state_reader import read_back
+from sandbox.servings.stopwatch import Meter
 from sandbox.transcript import Transcript
 from vault.files import write_atomically
 from vault.task.document import Task
@@ -101,7 +101,7 @@ def serve(
                 time.sleep(POLL)
             transcript = scene.gateway.finish(terms.patience.finish)
             state = scene.freeze()
-        left = read_back(box, served, state, terms.world, terms.judging)
+        left = read_back(box, read_by(served), state, terms.world, terms.judging)
     except SandboxError as error:
         raise Unavailable(f"the world of task {task.id} could not be served: {error}") from error
     document = None

@@ -18,8 +18,8 @@ from sandbox.boxes.box import Box, ResourceLimits
 from sandbox.errors import SandboxError
 from sandbox.judge import JUDGING, MAX_DOCUMENT, Question
 from sandbox.kinds.common.check import check
-from sandbox.runs.state_reader import WRECKAGE, in_data, snapshot
 from sandbox.servers.registry import SERVERS
+from sandbox.servings.state_reader import WRECKAGE, in_data, snapshot
 from sandbox.world.frozen import FrozenState
 from vault.canonical import parse_object
 from vault.task.document import Task

@@ -168,8 +168,17 @@ class OfficialRuns:
         started = self._runs.start(record.number)
         opened.run = OpenRun(started, started.attempt, cohorts, upstream, judge=judge)
 
-    def resume(self, number: int, submission: Submission, box: Box, upstream: str | None = None) -> OpenRun:
+    def resume(
+        self,
+        number: int,
+        submission: Submission,
+        box: Box,
+        upstream: str | None = None,
+        playing: Collection[str] = (),
+    ) -> OpenRun:
         """Take over a run whose worker died (step 6); the earlier attempt can no longer write results.
+
+        Tasks of it that are still `playing` on a runner are not lost.
 
         Raises:
             NotFound: there is no such run.
@@ -189,7 +198,7 @@ class OfficialRuns:
             )
         self._run_ledger.publish()  # the worker may have died before it could
         self._withdrawals.settle()
-        run = self._taken_over(number, upstream)
+        run = self._taken_over(number, upstream, playing)
         self._run_tasks.forget_cause(number)  # from here on it is played
         return run
 
@@ -241,14 +250,14 @@ class OfficialRuns:
             self.end(number, code)
         return unfinished
 
-    def _taken_over(self, number: int, upstream: str | None = None) -> OpenRun:
+    def _taken_over(self, number: int, upstream: str | None = None, playing: Collection[str] = ()) -> OpenRun:
         """Start the next attempt; tasks in play are failed, except those with a recorded cause of the closed list."""
         started, opened = self._runs.start(number), self._run_ledger.opened(number)
         says, at = opened.statement.predicate, opened.index
         cohorts = tuple(cohort for cohort in self._months.cohorts("live", at=at) if cohort.id in says["cohorts"])
         done, sealed = self._runs.finished(number), self._runs.left(number)
         run = OpenRun(started, started.attempt, cohorts, upstream, done, sealed - done, says.get("judge"))
-        return self._run_tasks.fail_lost(run)
+        return self._run_tasks.fail_lost(run, playing)
 
     def _aborted(self, number: int, reason: str) -> bool:
         """Abort a run with a public leaf, unless it was served something; say whether it was aborted."""

@@ -5,7 +5,8 @@ Step numbers are those of `rotation.runs.official`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 from sqlmodel import Session
@@ -76,6 +77,10 @@ class RunTasks:
         self._vault, self._ledger, self._months = vault, ledger, months
         self._runs, self._exposures = runs, exposures
 
+    def transaction(self) -> AbstractContextManager[Session]:
+        """Begin a write transaction, in which a serving can be recorded with what else belongs to it."""
+        return self._months.transaction()
+
     def prepare(self, run: OpenRun) -> list[PlannedTask]:
         """Decrypt the run's tasks that have no result, in the variants that they are served in.
 
@@ -110,26 +115,27 @@ class RunTasks:
             for task in opened
         ]
 
-    def serve(self, run: OpenRun, *task_ids: str, judged_by: str | None = None) -> None:
+    def serve(self, run: OpenRun, *task_ids: str, judged_by: str | None = None, session: Session | None = None) -> None:
         """Record one more exposure of these tasks, the last check before an agent sees them (step 3); thread-safe.
 
         Args:
             run: the run.
             task_ids: the tasks.
             judged_by: the upstream of the claim judge that will read their goals and the answers, or None.
+            session: the caller's write transaction, or None.
 
         Raises:
             NotAllowed: a task was served before and has no recorded cause of the closed list; or another worker has
                 taken the run over, or it has ended.
         """
         number = run.record.number
-        with self._months.transaction() as session:
-            self._runs.require(number, run.attempt, session)
-            served = self._exposures.of_run(number, session)
+        with nullcontext(session) if session else self._months.transaction() as own:
+            self._runs.require(number, run.attempt, own)
+            served = self._exposures.of_run(number, own)
             for task_id in task_ids:
                 if task_id in served and served[task_id].cause is None:
                     raise NotAllowed(f"run {number} was already served task {task_id}; a run is served a task once")
-                self._expose(session, run, task_id, judged_by)
+                self._expose(own, run, task_id, judged_by)
 
     def was_served(self, number: int, session: Session | None = None) -> bool:
         """Say whether a run was served any task."""
@@ -145,10 +151,11 @@ class RunTasks:
             self._runs.require(number, run.attempt, session)
             return self._again(session, number, task_id, cause)
 
-    def stop(self, run: OpenRun, code: str) -> None:
+    def stop(self, run: OpenRun, code: str, playing: Collection[str] = ()) -> None:
         """Record why the run is stopped for now (`sandbox.results.failure.STOPS`), for whoever resumes it.
 
-        If the cause is on the closed list, the tasks in play may be served again, up to RETRIES.
+        If the cause is on the closed list, the tasks in play may be served again, up to RETRIES; but for those that are
+        still `playing` on a runner, whose end is waited for.
         """
         number, closed_list = run.record.number, STOPS[code].closed_list
         with self._months.transaction() as session:
@@ -156,7 +163,7 @@ class RunTasks:
             self._runs.note(number, code if closed_list else None, session)
             done, sealed = self._runs.finished(number, session), self._runs.left(number)
             for task_id, servings in self._exposures.of_run(number, session).items() if closed_list else ():
-                if servings.cause is None and task_id not in done | sealed:
+                if servings.cause is None and task_id not in done | sealed | set(playing):
                     self._again(session, number, task_id, code)
 
     def forget_cause(self, number: int) -> None:
@@ -189,11 +196,15 @@ class RunTasks:
             task = self._vault.open(task_id, who=WHO, why=why).task
             self.record(run, unplayed(task, failure, code))
 
-    def fail_lost(self, run: OpenRun) -> OpenRun:
-        """Fail the tasks that an earlier attempt was playing, except those with a recorded cause of the closed list."""
+    def fail_lost(self, run: OpenRun, playing: Collection[str] = ()) -> OpenRun:
+        """Fail the tasks that an earlier attempt was playing.
+
+        Those with a recorded cause of the closed list, and those that are still `playing` on a runner, are left.
+        """
         served = self._exposures.of_run(run.record.number)
         unfinished = [task_id for task_id, servings in served.items() if servings.cause is None]
-        lost = [task_id for task_id in unfinished if task_id in run.left and task_id not in run.sealed]
+        waits = run.sealed | set(playing)
+        lost = [task_id for task_id in unfinished if task_id in run.left and task_id not in waits]
         self.fail(run, lost, "unclear", "worker-lost")
         return replace(run, done=run.done | frozenset(lost))
 
@@ -248,9 +259,14 @@ class OfficialJournal(RunJournal):
         super().__init__()
         self._run_tasks, self._run, self._judged_by = run_tasks, run, judged_by
 
-    def record_serving(self, task_id: str) -> None:
+    def record_serving(self, task_id: str, handle: str) -> None:
         """Record one more exposure of a task."""
-        self._run_tasks.serve(self._run, task_id, judged_by=self._judged_by.get(task_id))
+        with self._run_tasks.transaction() as session:
+            self.record_exposure(session, task_id, handle)
+
+    def record_exposure(self, session: Session, task_id: str, handle: str) -> None:  # noqa: ARG002 - here nobody asks
+        """Record one more exposure of a task, in a transaction that may hold what else belongs to its serving."""
+        self._run_tasks.serve(self._run, task_id, judged_by=self._judged_by.get(task_id), session=session)
 
     def allow_retry(self, task_id: str, cause: str) -> bool:
         """Say whether a task may be served again for a cause of the closed list, and record the cause if it may."""

@@ -34,6 +34,7 @@ class ForkServer:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
+        self._owner = 0
         atexit.register(self.close)
 
     def warm(self) -> None:
@@ -66,16 +67,19 @@ class ForkServer:
         with self._lock:
             if self._control is not None and self._process is not None:
                 self._control.close()
-                self._process.kill()
-                self._process.wait()
+                if self._owner == os.getpid():
+                    self._process.kill()
+                    self._process.wait()
             self._control = self._process = None
 
     def _running(self) -> socket.socket:
-        if self._process is not None and self._process.poll() is None and self._control is not None:
-            return self._control
-        if self._control is not None:
+        if self._control is not None and self._process is not None:
+            # Who was forked from its owner shares it, and cannot ask whether it lives: sending to it tells.
+            if self._owner != os.getpid() or self._process.poll() is None:
+                return self._control
             self._control.close()
         self._process, self._control = start_clean(*self._program)
+        self._owner = os.getpid()
         return self._control
 
 

@@ -71,6 +71,7 @@ class AttemptFacts:
             (`down`), failed a request and then the same one not again, or was crowded (`broke`), or failed the same one
             again or said no to it (`refused`).
         verdict: what the predicate came to, or None where it was not evaluated.
+        runner_lost: whether the runner that played it handed nothing in, and is gone.
     """
 
     stage: Stage
@@ -82,6 +83,7 @@ class AttemptFacts:
     servers_missed: int = 0
     upstream: UpstreamFact | None = None
     verdict: Verdict | None = None
+    runner_lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,8 @@ TABLE: tuple[FailureRule, ...] = (
     ),
     # From here on everything may be hostile.
     FailureRule("the engine could not be asked", _lost, Ruling("ours", "engine-lost")),
+    # Nobody can tell what happened there, and an agent may have brought it about: a second draw could be provoked.
+    FailureRule("its runner is gone", lambda f: f.runner_lost, Ruling("unclear", "runner-lost")),
     FailureRule(
         "the agent could not be started", lambda f: f.stage == Stage.SERVED, Ruling("unclear", "agent-not-started")
     ),

@@ -19,10 +19,11 @@ from sandbox.judge import JUDGING, StateJudge
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.journal import RunJournal
-from sandbox.runs.run_environment import Timeouts
-from sandbox.runs.stopwatch import Clock
 from sandbox.runs.submission import Submission
-from sandbox.shared_lock import SharedLock
+from sandbox.servings.local_player import LocalPlayer
+from sandbox.servings.player import ServingPlayer
+from sandbox.servings.run_environment import Timeouts
+from sandbox.servings.stopwatch import Clock
 from sandbox.transcript import ToolCall
 from vault.task.document import Task
 from vault.task.variant import Free
@@ -69,12 +70,14 @@ class PlannedTask:
             them an agent says is a part of its result.
         solution: what the reference agent is handed.
         left: what an attempt left that was not judged any more; it is judged, and the task is not served for it.
+        handle: of a serving that an earlier process started on a runner; what that left is waited for.
     """
 
     task: Task
     free: Free = field(default_factory=dict, repr=False)
     solution: Solution | None = None
     left: UnjudgedResult | None = None
+    handle: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +85,45 @@ class RunSetup:
     """Where and how a set is played.
 
     Attributes:
-        box: where worlds are made.
-        places: where the agents' places are made; None: in the box.
-        workers: how many agents are at work at a time, while other tasks are made ready or taken down.
-        kept: worlds that the reference agent used before, for its next tasks; None: each world is a fresh one.
+        player: who plays its servings.
         terms: the terms of each run.
+        kept: whether the player's worlds may have been used before, which is for the reference agent alone.
     """
 
-    box: Box
-    places: AgentLauncher | None = None
-    workers: int = 2
-    kept: WorldLauncher | None = None
+    player: ServingPlayer
     terms: Terms = field(default_factory=Terms)
+    kept: bool = False
+
+    @classmethod
+    def in_box(
+        cls,
+        box: Box,
+        places: AgentLauncher | None = None,
+        *,
+        workers: int = 2,
+        kept: WorldLauncher | None = None,
+        terms: Terms | None = None,
+    ) -> RunSetup:
+        """Return the setup of a set that is played in a box of this machine.
+
+        Args:
+            box: where worlds are made.
+            places: where the agents' places are made; None: in the box.
+            workers: how many agents are at work at a time, while other tasks are made ready or taken down.
+            kept: worlds that the reference agent used before, for its next tasks; None: each world is a fresh one.
+            terms: the terms of each run.
+        """
+        terms = terms or Terms()
+        player = LocalPlayer(
+            box,
+            places,
+            workers=workers,
+            kept=kept,
+            models=terms.models,
+            clock=terms.clock,
+            judging=terms.judging,
+        )
+        return cls(player, terms, kept is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +132,7 @@ class Job:
 
     Attributes:
         stop: set when the set is given up.
-        turns: shared while its agent runs; of a set, only so many do at a time.
+        recorded: the handle of the present attempt, once that is recorded as served.
     """
 
     planned: PlannedTask
@@ -111,17 +141,12 @@ class Job:
     alias: str
     journal: RunJournal = field(default_factory=RunJournal)
     stop: threading.Event = field(default_factory=threading.Event)
-    turns: SharedLock = field(default_factory=SharedLock)
+    recorded: list[str] = field(default_factory=list)
 
     @property
     def task(self) -> Task:
         """The task as it is served."""
         return self.planned.task
-
-    @property
-    def box(self) -> Box:
-        """Where its world is made."""
-        return self.setup.box
 
     @property
     def terms(self) -> Terms:
@@ -143,7 +168,7 @@ def checked(job: Job) -> Job:
     """
     if job.planned.solution is not None and job.submission.submittable:
         raise Refused(f"{job.submission.name} is a submission, and no submission is ever handed a solution")
-    if job.setup.kept is not None and job.submission.submittable:
+    if job.setup.kept and job.submission.submittable:
         raise Refused(f"{job.submission.name} is a submission, and each of its worlds is a fresh one")
     if job.task.free:
         raise Refused(f"task {job.task.id} has free parameters; fill them for this submitter before it is served")

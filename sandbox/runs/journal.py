@@ -21,8 +21,8 @@ class RunJournal:
     def __init__(self) -> None:
         self._retries = threading.Semaphore(RETRIES)
 
-    def record_serving(self, task_id: str) -> None:
-        """Record that a task is served; called right before its agent is let go."""
+    def record_serving(self, task_id: str, handle: str) -> None:
+        """Record that a task is served, under this handle; called right before its agent is let go."""
 
     def allow_retry(self, task_id: str, cause: str) -> bool:  # noqa: ARG002 - here all tasks and causes are alike
         """Say whether a task may be served again after a failure of ours, by its code: `RETRIES` times in all."""

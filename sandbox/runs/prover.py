@@ -6,7 +6,7 @@ same code on the same kind of copy; only the agent is missing, because the gatew
 
 The world is seeded in full. Of its shipped servers only those are started that the calls name: a solution is known
 beforehand, so nobody could ask the others anything, and admission is waited for by a human. An added server is started
-in any case. Servers that keep nothing between calls may have served an earlier proof (`sandbox.runs.kept_worlds`).
+in any case. Servers that keep nothing between calls may have served an earlier proof (`sandbox.servings.kept_worlds`).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from sandbox.judge import JudgeFailed, MutatedCase, Question
 from sandbox.results.failure import PREPARATIONS
 from sandbox.runs import claims
 from sandbox.runs.job import Terms, new_alias
-from sandbox.runs.kept_worlds import KeptWorlds, with_idle
-from sandbox.runs.run_environment import RunEnvironment, specify
-from sandbox.runs.state_reader import read_back
-from sandbox.runs.stopwatch import Meter
-from sandbox.runs.task_world import seed, servers_of, untouched
+from sandbox.runs.task_world import read_by, seed, servers_of, specify, untouched
 from sandbox.servers.acts import list_acts
 from sandbox.servers.registry import SERVERS, Server, tool_table
+from sandbox.servings.kept_worlds import KeptWorlds, with_idle
+from sandbox.servings.run_environment import RunEnvironment
+from sandbox.servings.state_reader import read_back
+from sandbox.servings.stopwatch import Meter
 from sandbox.transcript import ToolCall, Transcript
 from sandbox.world.frozen import FrozenState
 from vault.task.document import Task
@@ -208,7 +208,7 @@ class BoxProver:
     def _with_dumps(self, task: Task, state: FrozenState) -> FrozenState:
         """Read back what only backends can read; nobody but us could have made it unreadable."""
         try:
-            return read_back(self._box, task, state, self._terms.world, self._terms.judging)
+            return read_back(self._box, read_by(task), state, self._terms.world, self._terms.judging)
         except JudgeFailed as error:
             raise Unjudged(f"a reader breaks on what a solution left: {error}") from None
 

@@ -19,8 +19,8 @@ from sandbox.judge import StateJudge
 from sandbox.judge.process import JUDGES, READERS
 from sandbox.judge.state_judge import as_it_is
 from sandbox.results.unjudged import UnjudgedResult
-from sandbox.runs.state_reader import read_back, read_by
-from sandbox.runs.task_world import question_of, untouched
+from sandbox.runs.task_world import question_of, read_by, untouched
+from sandbox.servings.state_reader import read_back
 from sandbox.world.frozen import FrozenState
 from vault.task.document import Task
 from verifiers.language.verdict import Verdict
@@ -74,6 +74,7 @@ class JudgeAgain:
         raise Unjudged(f"the state that was left of task {task.id} could not be judged again, {TRIES} times")
 
     def _back(self, box: str, task: Task) -> Callable[[FrozenState], FrozenState]:
-        if not read_by(task):
+        servers = read_by(task)
+        if not servers:
             return as_it_is
-        return lambda state: read_back(self._box(box), task, state, ResourceLimits(), self._judging)
+        return lambda state: read_back(self._box(box), servers, state, ResourceLimits(), self._judging)

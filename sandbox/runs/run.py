@@ -16,11 +16,10 @@ from sandbox.boxes.box import AgentLauncher, Box
 from sandbox.errors import NotAllowed
 from sandbox.results.failure import PREPARATIONS, UNSERVED
 from sandbox.results.outcome import TaskRun
-from sandbox.runs.attempt import attempt, judged_later, prepare
+from sandbox.runs.attempt import attempt, judged_later
 from sandbox.runs.job import Job, PlannedTask, RunSetup, Solution, Terms, checked, new_alias
 from sandbox.runs.journal import RunJournal
 from sandbox.runs.submission import Submission
-from sandbox.shared_lock import SharedLock
 from vault.task.document import Task
 
 __all__ = ["PlannedTask", "RunSetup", "Solution", "Terms", "new_alias", "run_set", "run_task"]
@@ -48,7 +47,7 @@ def run_task(
         Malformed: the task's state is none that its servers know.
         Unavailable: the box cannot be had any more.
     """
-    setup = RunSetup(box, places, terms=terms or Terms())
+    setup = RunSetup.in_box(box, places, terms=terms)
     return _run(checked(Job(PlannedTask(task, solution=solution), submission, setup, alias)))
 
 
@@ -63,9 +62,9 @@ def run_set(
         NotAllowed: the journal says that the run was ended from outside.
         Refused, Malformed, Unavailable: as for `run_task`.
     """
-    journal, stop, turns = journal or RunJournal(), threading.Event(), SharedLock(setup.workers)
-    jobs = [checked(Job(planned, submission, setup, new_alias(), journal, stop, turns)) for planned in tasks]
-    pool = ThreadPoolExecutor(setup.workers + ahead(setup.workers), thread_name_prefix="run")
+    journal, stop, workers = journal or RunJournal(), threading.Event(), setup.player.workers
+    jobs = [checked(Job(planned, submission, setup, new_alias(), journal, stop)) for planned in tasks]
+    pool = ThreadPoolExecutor(workers + ahead(workers), thread_name_prefix="run")
     try:
         futures = [pool.submit(_run, job) for job in jobs]
         waiting = set(futures)
@@ -91,18 +90,18 @@ def _run(job: Job) -> TaskRun:
     left = job.planned.left
     tries: list[TaskRun] = [*left.earlier, judged_later(job, left)] if left else []
     while not tries or (not job.stop.is_set() and _may_try_again(job, tries)):
-        tries.append(attempt(job, prepare(job), earlier=tries))
+        tries.append(attempt(job, earlier=tries))
     *earlier, last = tries
     if last.failure == "ours" and not job.stop.is_set():
-        job.box.check()
+        job.setup.player.check()
     return replace(last, attempts=len(tries), earlier=tuple(earlier))
 
 
 def _may_try_again(job: Job, tries: Sequence[TaskRun]) -> bool:
-    """Say whether there is another attempt; what was not served yet is only made ready again."""
+    """Say whether there is another attempt; what was not recorded as served yet is only made ready again."""
     last = tries[-1]
     if last.failure != "ours":
         return False
-    if last.code in UNSERVED:
-        return sum(run.code in UNSERVED for run in tries) < PREPARATIONS
-    return job.journal.allow_retry(job.task.id, last.code)
+    if last.code in UNSERVED and sum(run.code in UNSERVED for run in tries) >= PREPARATIONS:
+        return False
+    return not job.recorded or job.journal.allow_retry(job.task.id, last.code)

@@ -7,18 +7,22 @@ that no world can be made from is refused before anything is started, with the p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from sandbox.errors import Malformed
+from sandbox.gateway import CALL_SECONDS, GatewaySpec, listing
 from sandbox.judge import Question
-from sandbox.kinds.common.check import check
 from sandbox.kinds.registry import KINDS
+from sandbox.model_gateway.process import ModelGateway
 from sandbox.servers.registry import SERVERS, Server
+from sandbox.servings.world_data import build_world_data
+from sandbox.transcript import ToolCall
 from sandbox.world.frozen import FrozenState
 from vault.task.document import Task
 from verifiers.language import predicate as predicates
-from verifiers.tree import DIRECTORY, FileTree, Node
+from verifiers.tree import FileTree
 
 
 def servers_of(document: Mapping[str, Any]) -> tuple[Server, ...]:
@@ -41,6 +45,25 @@ def servers_of(document: Mapping[str, Any]) -> tuple[Server, ...]:
     return servers
 
 
+def read_by(task: Task) -> list[Server]:
+    """List the servers that a task's predicate looks at and whose state only their own program can read."""
+    looked_at = predicates.namespaces(predicates.parse(task.success_predicate))
+    return [server for server in servers_of(task.document) if server.reader and server.name in looked_at]
+
+
+def initial_state_of(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the initial state of each of a task's servers, the one that it starts with where the document gives none.
+
+    Raises:
+        Malformed: it is for a server of which no tool is listed, or as for `servers_of`.
+    """
+    servers = servers_of(document)
+    states: Mapping[str, Any] = document.get("initial_state", {})
+    if extra := sorted(states.keys() - {server.name for server in servers}):
+        raise Malformed(f"the task at $.initial_state.{extra[0]} seeds a server of which no tool is listed")
+    return {server.name: states.get(server.name, server.start_with) for server in servers}
+
+
 def seed(document: Mapping[str, Any]) -> FileTree:
     """Build the whole data folder of a task's world.
 
@@ -48,16 +71,7 @@ def seed(document: Mapping[str, Any]) -> FileTree:
         Malformed: the initial state does not fit its server's schema, contradicts itself, or is for a server of which
             no tool is listed.
     """
-    servers = servers_of(document)
-    states: Mapping[str, Any] = document.get("initial_state", {})
-    if extra := sorted(states.keys() - {server.name for server in servers}):
-        raise Malformed(f"the task at $.initial_state.{extra[0]} seeds a server of which no tool is listed")
-    nodes: dict[str, Node] = {}
-    for server in servers:
-        state = states.get(server.name, server.start_with)
-        check(server.state_schema, state, f"the initial state of {server.name}")
-        nodes |= {server.root: DIRECTORY, **server.seed(state).under(server.root)}
-    return FileTree(nodes)
+    return build_world_data(initial_state_of(document))
 
 
 def untouched(document: Mapping[str, Any]) -> FrozenState:
@@ -85,3 +99,31 @@ def question_of(task: Task) -> Question:
     roots = {server.name: server.root for server in servers}
     files = {server.name: (server.file, KINDS[server.kind].file or "") for server in servers if server.file}
     return Question(task.success_predicate, predicates.parse(task.success_predicate), roots, files)
+
+
+def specify(
+    task: Task,
+    *,
+    alias: str,
+    wall: float,
+    servers: Sequence[Server],
+    solution: Mapping[str, Any] | None = None,
+    script: Sequence[ToolCall] | None = None,
+    models: ModelGateway | None = None,
+    call_seconds: float = CALL_SECONDS,
+) -> GatewaySpec:
+    """Select from a task what its agent may see: never its id, its predicate or its initial state."""
+    return GatewaySpec(
+        alias=alias,
+        goal=render_goal(task),
+        tools=listing(task.available_tools),
+        servers=[server.name for server in servers],
+        max_steps=task.max_steps,
+        faults=[asdict(fault) for fault in task.faults],
+        wall=wall,
+        call_seconds=max(call_seconds, *(server.call_seconds for server in servers), 0),
+        solution=solution,
+        script=script,
+        model={"wire": models.spec.wire, "models": list(models.spec.models)} if models else None,
+        server=task.server,
+    )

@@ -18,8 +18,8 @@ from sandbox.errors import Malformed, Unavailable
 from sandbox.gateway.session import ToolReply
 from sandbox.gateway.upstream import WorldServers
 from sandbox.isolation.system_calls import GROUPS
-from sandbox.runs.state_reader import in_data
 from sandbox.servers.server import Server
+from sandbox.servings.state_reader import in_data
 from sandbox.world.channel import Exit
 
 SECONDS = 60.0

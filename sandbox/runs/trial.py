@@ -21,10 +21,10 @@ from sandbox.runs.job import PlannedTask, RunSetup, Terms
 from sandbox.runs.journal import MemoryJournal
 from sandbox.runs.prover import BoxProver, Final
 from sandbox.runs.run import run_set
-from sandbox.runs.state_reader import snapshot
 from sandbox.runs.submission import Submission
 from sandbox.runs.task_world import question_of, servers_of, untouched
 from sandbox.servers.registry import Server
+from sandbox.servings.state_reader import snapshot
 from sandbox.world.frozen import FrozenState
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
@@ -179,7 +179,8 @@ class Trials:
         """
         self._prover.check(task.document)
         journal = MemoryJournal()
-        (run,) = run_set([PlannedTask(task)], submission, RunSetup(self._box, workers=1, terms=self._terms), journal)
+        setup = RunSetup.in_box(self._box, workers=1, terms=self._terms)
+        (run,) = run_set([PlannedTask(task)], submission, setup, journal)
         calls = run.transcript.as_json()["calls"]
         differences, why = (
             self._differences(task, calls, journal.left.state) if journal.left else ({}, "there is no end state")

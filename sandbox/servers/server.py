@@ -45,7 +45,7 @@ class Server:
         on_demand: whether a world starts it with the first word to it, and not with the world. Most of a task's servers
             are there to distract; an interpreter and its imports for each of them are most of what a run costs.
         stateless: whether its process keeps nothing between calls but its folder, so that proofs may follow each other
-            in it (`sandbox.runs.kept_worlds`).
+            in it (`sandbox.servings.kept_worlds`).
         backend: what it stands on, or None where it needs nothing but its folder.
         reader: the argument vector of the program that reads its frozen folder back; empty where nothing must.
         call_seconds: how long one call may take, if that is more than others have.

@@ -30,7 +30,7 @@ class FrozenState:
     Attributes:
         tar: the data folder, as the world's init streamed it.
         dumps: for each namespace that only its own backend can read, what was read back from it: one JSON document,
-            unparsed (`sandbox.runs.state_reader`). It stands for the server's whole folder.
+            unparsed (`sandbox.servings.state_reader`). It stands for the server's whole folder.
     """
 
     tar: bytes = field(repr=False)

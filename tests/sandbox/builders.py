@@ -181,7 +181,7 @@ def run_set(
     for name in [name for name in more if hasattr(journal, name)]:
         setattr(journal, name, more.pop(name))
     planned = [PlannedTask(t, free.get(t.id, {}), solutions.get(t.id), left.get(t.id)) for t in tasks]
-    return runs.run_set(planned, agent, RunSetup(box, **more), journal)
+    return runs.run_set(planned, agent, RunSetup.in_box(box, **more), journal)
 
 
 # ---- agents that are functions, and the tools of their worlds ----

@@ -29,7 +29,7 @@ from sandbox.results.outcome import TaskRun
 from sandbox.results.score import Result, score
 from sandbox.runs import attempt
 from sandbox.runs.run import Terms
-from sandbox.runs.run_environment import Timeouts
+from sandbox.servings.run_environment import Timeouts
 from sandbox.shared_lock import SharedLock
 from verifiers.language.verdict import Verdict
 
@@ -200,7 +200,7 @@ def test_a_time_bomb_buys_no_retry():
 def test_the_machinery_is_checked_while_no_other_agent_is_at_work(monkeypatch):
     """One agent breaks its world; the other works until a check waits for it, or is made beside it."""
     at_work, seen, turns, both = set(), [], SharedLock(2), threading.Barrier(2)
-    monkeypatch.setattr("sandbox.runs.run.SharedLock", lambda most: turns)
+    monkeypatch.setattr("sandbox.servings.local_player.SharedLock", lambda most: turns)
 
     def story(made):
         at_work.add(made)

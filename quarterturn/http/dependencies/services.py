@@ -20,6 +20,7 @@ from quarterturn.display_names.store import DisplayNames as DisplayNameStore
 from quarterturn.month.turn_calendar import TurnCalendar
 from quarterturn.notices.outbox import Outbox as NoticeOutbox
 from quarterturn.public_view import PublicViewWriter
+from quarterturn.runners.service import RunnerService
 from quarterturn.runs.measures import RunMeasures as RunMeasuresService
 from quarterturn.submissions.service import OwnerView, SubmissionService
 from quarterturn.submissions.store.queue import Executor as JobExecutor
@@ -106,6 +107,7 @@ class HttpServices:
     months: MonthStore
     calendar: TurnCalendar
     outbox: NoticeOutbox
+    runners: RunnerService
     health: ServiceHealth
 
 
@@ -136,4 +138,5 @@ Findings = Annotated[FindingStore, Depends(_the("findings"))]
 Months = Annotated[MonthStore, Depends(_the("months"))]
 Calendar = Annotated[TurnCalendar, Depends(_the("calendar"))]
 Outbox = Annotated[NoticeOutbox, Depends(_the("outbox"))]
+Runners = Annotated[RunnerService, Depends(_the("runners"))]
 Health = Annotated[ServiceHealth, Depends(_the("health"))]

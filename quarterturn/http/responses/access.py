@@ -91,6 +91,12 @@ ACCESS: Table = {
     ("GET", "/display-names"): "submit",
     ("PUT", "/display-names/{agent}"): "submit",
     ("DELETE", "/display-names/{agent}"): "submit",
+    # runners
+    ("POST", "/runner/v1/registration"): "play",
+    ("POST", "/runner/v1/work"): "play",
+    ("POST", "/runner/v1/servings/{handle}/start"): "play",
+    ("POST", "/runner/v1/alive"): "play",
+    ("PUT", "/runner/v1/servings/{handle}/result"): "play",
     # operators
     ("GET", "/admin/findings"): "findings:read",
     ("POST", "/admin/findings/{number}/review"): "findings:review",

@@ -130,6 +130,48 @@ class NewToken(Given):
     days: int = Field(default=90, ge=1, le=366)
 
 
+class NewRegistration(Given):
+    """What a runner says about itself."""
+
+    version: int = Field(ge=1, le=1000, description="Of the interface that it speaks.")
+    box: Literal["docker", "bwrap"]
+    run_class: Literal["sealed", "unofficial", "open"]
+    places: int = Field(ge=1, le=64, description="How many servings it plays at a time.")
+    programs: Digest = Field(description="Of the servers, locks and backends that it has installed.")
+
+
+class Registered(BaseModel):
+    """The answer to a registration."""
+
+    version: int
+    public_key: str = Field(description="The X25519 key to which it seals what it hands in, in hexadecimal.")
+
+
+class TakenServing(BaseModel):
+    """A serving that was taken, encrypted under a key that is granted when it starts."""
+
+    handle: str
+    document: str = Field(description="In base64: a nonce of 12 bytes, then AES-256-GCM, with the handle as its data.")
+
+
+class ServingKey(BaseModel):
+    """The key of a serving."""
+
+    key: str = Field(description="32 bytes in base64.")
+
+
+class PlayedServings(Given):
+    """The servings that a runner plays or holds."""
+
+    servings: list[Annotated[str, Field(max_length=40)]] = Field(max_length=256)
+
+
+class WantedServings(BaseModel):
+    """Those of them that are still wanted."""
+
+    wanted: list[str]
+
+
 class NewWord(Given):
     """A review of a finding: its new state, and a note, which holds the reason unless it is open."""
 

@@ -9,6 +9,7 @@ import quarterturn.accounts.tables
 import quarterturn.approvals.tables
 import quarterturn.display_names.tables
 import quarterturn.notices.tables
+import quarterturn.runners.tables
 import quarterturn.submissions.store.tables
 import rotation.exposure.tables
 import rotation.findings.tables
@@ -26,6 +27,7 @@ TABLES = (
     rotation.findings.tables,
     quarterturn.accounts.tables,
     quarterturn.submissions.store.tables,
+    quarterturn.runners.tables,
     rotation.leaderboard.tables,
     quarterturn.notices.tables,
     quarterturn.approvals.tables,

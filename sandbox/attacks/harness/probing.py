@@ -16,7 +16,7 @@ from sandbox.boxes import policy
 from sandbox.boxes.box import SOCKET_NAME, AgentLauncher, Program, ResourceLimits
 from sandbox.isolation.seccomp import numbers_of
 from sandbox.isolation.system_calls import NUMBERS
-from sandbox.runs.run_environment import socket_folder
+from sandbox.servings.run_environment import socket_folder
 
 PROBES = Path(__file__).parents[1] / "probes"
 SEEN_AT = "/submission/sandbox/attacks/probes"  # ends as the packages are called

@@ -60,8 +60,8 @@ class StateKind:
             the folder has no such file.
         backend: what servers of this kind stand on, or None where they need nothing but their folder.
         reader: the argument vector of the program that reads the frozen folder, in a fresh world that holds nothing
-            else, and writes one JSON document for the predicates (`sandbox.runs.state_reader`); empty where they read
-            the folder as it is.
+            else, and writes one JSON document for the predicates (`sandbox.servings.state_reader`); empty where they
+            read the folder as it is.
     """
 
     name: str

@@ -33,6 +33,7 @@ CASES = [
     ("the gateway never became ready", AttemptFacts(Stage.WORLD), "ours", "gateway-not-ready"),
     ("the agent's place could not be made", AttemptFacts(Stage.GATEWAY), "ours", "place-not-ready"),
     ("the engine could not be asked", replace(DONE, world=LOST), "ours", "engine-lost"),
+    ("its runner is gone", AttemptFacts(Stage.SERVED, runner_lost=True), "unclear", "runner-lost"),
     ("the agent could not be started", AttemptFacts(Stage.SERVED), "unclear", "agent-not-started"),
     ("the gateway is gone", replace(DONE, stage=Stage.AGENT, ended=None), "unclear", "gateway-lost"),
     ("the world died", replace(DONE, world=KILLED), "check", "world-died"),
@@ -82,6 +83,7 @@ def every_fact():
         "servers_missed": [0, 1],
         "upstream": [None, *typing.get_args(UpstreamFact)],
         "verdict": [None, *Verdict],
+        "runner_lost": [False, True],
     }
     assert values.keys() == AttemptFacts.__dataclass_fields__.keys()
     for combination in itertools.product(*values.values()):

@@ -12,7 +12,7 @@ from sandbox.judge import WORKER
 from sandbox.judge.process import JUDGE, READER
 from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.rejudge import JudgeAgain
-from sandbox.runs.state_reader import read_by
+from sandbox.runs.task_world import read_by
 from sandbox.world.frozen import FrozenState
 from verifiers.language.verdict import Verdict
 

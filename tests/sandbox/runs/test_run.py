@@ -23,8 +23,8 @@ from sandbox.image_reference import ImageReference
 from sandbox.results.failure import PREPARATIONS, RETRIES
 from sandbox.results.outcome import TaskRun
 from sandbox.runs import submission
-from sandbox.runs.kept_worlds import KeptWorlds
 from sandbox.runs.run import Solution, Terms
+from sandbox.servings.kept_worlds import KeptWorlds
 from verifiers.language.verdict import Verdict
 
 from ..builders import (
@@ -94,7 +94,7 @@ def test_the_oracle_passes_a_task_of_every_server(box, made, nothing_left):
     assert outcome.passed, outcome.as_json()
     assert (outcome.calls, outcome.code, outcome.attempts) == (len(solution.calls), "finished", 1)
     assert list(outcome.phases) == [
-        *("seed", "world", "gateway", "place", "start", "agent", "transcript", "freeze", "verdict", "removal")
+        *("seed", "world", "gateway", "place", "start", "agent", "transcript", "freeze", "removal", "verdict")
     ]
 
 

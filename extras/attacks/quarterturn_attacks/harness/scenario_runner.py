@@ -32,8 +32,8 @@ from sandbox.errors import Lost, Unavailable
 from sandbox.gateway.session import MAX_ARGUMENTS
 from sandbox.results.outcome import TaskRun
 from sandbox.runs.run import Terms, run_task
-from sandbox.runs.run_environment import Timeouts
 from sandbox.runs.submission import Submission
+from sandbox.servings.run_environment import Timeouts
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
 

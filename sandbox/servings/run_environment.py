@@ -10,25 +10,22 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from sandbox.boxes.box import Place, ResourceLimits, World, WorldLauncher
-from sandbox.gateway import CALL_SECONDS, FORK_SERVER, Gateway, GatewaySpec, listen, listing, start
+from sandbox.gateway import CALL_SECONDS, FORK_SERVER, Gateway, GatewaySpec, listen, start
 from sandbox.judge import JUDGING
 from sandbox.model_gateway.process import ModelGateway, ModelSession
 from sandbox.results.failure import Stage
 from sandbox.runner_identity import own_folder
-from sandbox.runs.stopwatch import Meter
-from sandbox.runs.task_world import render_goal
 from sandbox.servers.registry import Server
-from sandbox.transcript import ToolCall
+from sandbox.servings.stopwatch import Meter
 from sandbox.world.frozen import FrozenState, Seed
-from vault.task.document import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,34 +140,6 @@ def warm() -> None:
     """
     FORK_SERVER.warm()
     JUDGING.warm()
-
-
-def specify(
-    task: Task,
-    *,
-    alias: str,
-    wall: float,
-    servers: Sequence[Server],
-    solution: Mapping[str, Any] | None = None,
-    script: Sequence[ToolCall] | None = None,
-    models: ModelGateway | None = None,
-    call_seconds: float = CALL_SECONDS,
-) -> GatewaySpec:
-    """Select from a task what its agent may see: never its id, its predicate or its initial state."""
-    return GatewaySpec(
-        alias=alias,
-        goal=render_goal(task),
-        tools=listing(task.available_tools),
-        servers=[server.name for server in servers],
-        max_steps=task.max_steps,
-        faults=[asdict(fault) for fault in task.faults],
-        wall=wall,
-        call_seconds=max(call_seconds, *(server.call_seconds for server in servers), 0),
-        solution=solution,
-        script=script,
-        model={"wire": models.spec.wire, "models": list(models.spec.models)} if models else None,
-        server=task.server,
-    )
 
 
 @contextmanager

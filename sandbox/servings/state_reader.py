@@ -18,48 +18,49 @@ import json
 import select
 import socket
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from sandbox.boxes.box import Box, ResourceLimits
+from sandbox.boxes.box import ResourceLimits, WorldLauncher
 from sandbox.errors import Lost, Malformed
 from sandbox.judge import StateJudge
-from sandbox.runs.task_world import servers_of
 from sandbox.servers.server import Server
 from sandbox.world import frames
 from sandbox.world.frozen import FrozenState, Seed
-from vault.task.document import Task
-from verifiers.language import predicate as predicates
 from verifiers.tree import DIRECTORY, FileTree
 
 SECONDS = 90.0
-MAX_BYTES = 64 * 1024 * 1024
+MAX_DUMP = 64 * 1024 * 1024
 ROOM = 3  # a reader has the copy, and what its backend writes beside it
 WRECKAGE = json.dumps({"wreckage": "its reader gives no account of it, and does of a sound one"}).encode()
 
 
-def read_back(box: Box, task: Task, state: FrozenState, limits: ResourceLimits, judging: StateJudge) -> FrozenState:
-    """Put what the readers say beside a world's frozen data, for those servers that the task's predicate looks at.
+def read_back(
+    box: WorldLauncher, servers: Sequence[Server], state: FrozenState, limits: ResourceLimits, judging: StateJudge
+) -> FrozenState:
+    """Put what the readers of these servers say beside a world's frozen data; those without a reader are passed over.
 
     Raises:
         Lost: a reader cannot be had, or reads no state at all.
         Unavailable: the box cannot be had.
         Malformed, JudgeFailed: the frozen data is no state, or kills the processes that cut it (`StateJudge.extract`).
     """
-    for server in read_by(task):
-        folder = judging.extract(state, server.root)
-        state = state.with_dump(server.name, snapshot(box, server, folder, judging, limits=limits))
+    for server in servers:
+        if server.reader:
+            folder = judging.extract(state, server.root)
+            state = state.with_dump(server.name, snapshot(box, server, folder, judging, limits=limits))
     return state
 
 
-def read_by(task: Task) -> list[Server]:
-    """List the servers that a task's predicate looks at and whose state only their own program can read."""
-    looked_at = predicates.namespaces(predicates.parse(task.success_predicate))
-    return [server for server in servers_of(task.document) if server.reader and server.name in looked_at]
-
-
 def snapshot(
-    box: Box, server: Server, folder: Seed, judging: StateJudge, *, limits: ResourceLimits, seconds: float = SECONDS
+    box: WorldLauncher,
+    server: Server,
+    folder: Seed,
+    judging: StateJudge,
+    *,
+    limits: ResourceLimits,
+    seconds: float = SECONDS,
 ) -> bytes:
     """Return the document that stands for what is in one server's folder.
 
@@ -84,7 +85,7 @@ def in_data(server: Server, folder: FileTree) -> FileTree:
     return FileTree({server.root: DIRECTORY, **folder.under(server.root)})
 
 
-def _read(box: Box, server: Server, folder: Seed, limits: ResourceLimits, seconds: float) -> bytes | None:
+def _read(box: WorldLauncher, server: Server, folder: Seed, limits: ResourceLimits, seconds: float) -> bytes | None:
     """Ask the reader once, and give what it wrote, or None where it did not end in time."""
     reader = replace(server, command=server.reader, backend=None, on_demand=False)
     room = replace(limits, tmpfs=limits.tmpfs * ROOM, memory=limits.memory + limits.tmpfs * ROOM, wall=seconds)
@@ -107,14 +108,16 @@ def _heard(channel: socket.socket, seconds: float) -> bytes:
     channel.settimeout(0)
     while True:
         left = deadline - time.monotonic()
-        if left <= 0 or len(received) > MAX_BYTES:
-            raise Malformed("a reader did not end in time, or said more than anybody looks at")
+        if left <= 0:
+            raise Malformed("a reader did not end in time")
         if not select.select([channel], [], [], left)[0]:
             continue
         data = channel.recv(1 << 16)
         if not data:
             raise Malformed("a reader's world went away")
         for number, payload in reader.feed(data):
+            received += payload
+            if len(received) > MAX_DUMP:
+                raise Malformed("a reader said more than anybody looks at")
             if number == frames.FIRST_SERVER and not payload:
                 return bytes(received)
-            received += payload

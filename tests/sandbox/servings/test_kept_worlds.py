@@ -15,9 +15,9 @@ from grammars.draw.variants import base
 from sandbox.boxes.box import ResourceLimits
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.errors import Lost
-from sandbox.runs.kept_worlds import MOST_IDLE, KeptWorlds
 from sandbox.runs.prover import BoxProver
 from sandbox.servers.registry import SERVERS
+from sandbox.servings.kept_worlds import MOST_IDLE, KeptWorlds
 from verifiers.language.verdict import Verdict
 from verifiers.tree import DIRECTORY, FileTree, Node
 

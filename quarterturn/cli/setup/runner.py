@@ -1,0 +1,118 @@
+"""Verbs of runners: the program that plays servings for a service elsewhere, and the service's list of runners."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from quarterturn.choices import BoxName, WorkerClass
+from quarterturn.cli.terminal.options import HOME, Home, Json
+from quarterturn.cli.terminal.output import Output
+from quarterturn.cli.terminal.secrets import open_app
+from quarterturn.errors import Malformed, Refused
+
+if TYPE_CHECKING:
+    from quarterturn.runners.store import RunnerRecord, ServingRecord
+
+DAYS = 90
+SPOOL = Path("/var/lib/quarterturn-runner")
+
+verbs = typer.Typer(name="runner", help="Runners: machines that play servings and hold no key of the service.")
+Name = Annotated[str, typer.Argument(help="The runner's name, a pseudonym.")]
+
+
+@verbs.command("start")
+def start(
+    to: Annotated[
+        str, typer.Option("--to", envvar="QUARTERTURN_SERVICE", help="The address of the service, https://NAME.")
+    ],
+    spool: Annotated[Path, typer.Option(help="A folder for what was played and not handed in yet, sealed.")] = SPOOL,
+    only: Annotated[WorkerClass, typer.Option(help="The class of runs that it plays.")] = "sealed",
+    box: Annotated[BoxName, typer.Option(help="The sandbox.")] = "auto",
+    places: Annotated[int, typer.Option(min=1, max=64, help="How many servings to play at a time.")] = 2,
+    token_file: Annotated[
+        Path | None, typer.Option(help="A file of mode 600 with its token (default: QUARTERTURN_TOKEN, or a prompt).")
+    ] = None,
+) -> None:
+    """Play servings for a service, without a home. Ends when it is interrupted; what it plays then goes on."""
+    from quarterturn import logs
+    from quarterturn.boxes import choose_box
+    from quarterturn.cli.setup import end_signals
+    from quarterturn.cli.terminal.secrets import api_token
+    from quarterturn.client.runner import RunnerClient
+    from quarterturn.runners.programs import programs_digest
+    from sandbox.attacks import selfcheck
+    from sandbox.servings.runner import Runner
+    from sandbox.servings.spool import Spool
+    from sandbox.servings.supervisor import Supervisors
+
+    own = choose_box(box, run_class=only)
+    if escaped := [attempt.name for attempt in selfcheck(own) if attempt.outcome == "escaped"]:
+        raise Refused(f"the {own.name} box lets these out: {', '.join(escaped)}. Nothing is played in it")
+    about = {"box": own.name, "run_class": only, "places": places, "programs": programs_digest()}
+    try:
+        client = RunnerClient(to, api_token(token_file))
+    except ValueError as error:
+        raise Malformed(f"{error} (--to, --token-file)") from None
+    logs.configure()
+    supervisors, stopping = Supervisors(), threading.Event()
+    runner = Runner(client, Spool(spool), about, supervisors, places=places, box=own.name, run_class=only)
+    thread = threading.Thread(target=runner.run, args=(stopping,), name="runner")
+    with client, end_signals.caught() as wait:
+        thread.start()
+        logs.log.info("playing %s runs for %s in the box %s", only, to, own.name)
+        wait()
+        logs.log.info("stopping; what is played goes on, and the next start hands it in")
+        stopping.set()
+        thread.join()
+        supervisors.close()
+
+
+@verbs.command("add")
+def add(
+    name: Name,
+    days: Annotated[int, typer.Option(help="Days until its token expires, at most 366.")] = DAYS,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Add a runner, and print its token this once; only its hash is stored."""
+    with open_app(home) as app:
+        token = app.runners.store.add(name, days)
+    out = Output(as_json=as_json)
+    if not as_json:
+        out.say(f"the token of {name}, for `quarterturn runner start --to URL --token-file FILE` on its machine:")
+    out.result({"name": name, "token": token}, token)
+
+
+@verbs.command("list")
+def list_runners(home: Home = HOME, as_json: Json = False) -> None:
+    """List the runners with box, class, and when each was last heard of."""
+    with open_app(home) as app:
+        runners = app.runners.store.list()
+    lines = [_line(runner) for runner in runners] or ["there is no runner yet: `quarterturn runner add NAME`"]
+    Output(as_json=as_json).result([_plain(runner) for runner in runners], *lines)
+
+
+@verbs.command("revoke")
+def revoke(name: Name, home: Home = HOME, as_json: Json = False) -> None:
+    """Put a runner out, and list every serving of an official run that it started."""
+    with open_app(home) as app:
+        servings = [serving for serving in app.runners.store.revoke(name) if serving.run is not None]
+    lines = [f"run {serving.run}  {serving.task}  {serving.started_at:%Y-%m-%d %H:%M}" for serving in servings]
+    summary = f"{name} is revoked; it was served {len(servings)} tasks" + (", listed above" if servings else "")
+    Output(as_json=as_json).result([_plain(serving) for serving in servings], *lines, summary)
+
+
+def _plain(record: RunnerRecord | ServingRecord) -> dict[str, Any]:
+    return {name: value.isoformat() if hasattr(value, "isoformat") else value for name, value in asdict(record).items()}
+
+
+def _line(runner: RunnerRecord) -> str:
+    if runner.box is None:
+        return f"{runner.name}  not registered"
+    seen = f"{runner.seen_at:%Y-%m-%d %H:%M:%S}" if runner.seen_at else "never"
+    return f"{runner.name}  {runner.box}, {runner.run_class} runs, {runner.places} at a time, last heard of {seen}"

@@ -1,0 +1,51 @@
+"""Services of runners: their rows, what has servings played on them, and what answers them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from quarterturn.composition.auth import AuthServices
+from quarterturn.composition.home import OpenHome
+from quarterturn.composition.runs import RunServices
+
+if TYPE_CHECKING:
+    from quarterturn.runners.fleet import RunnerFleet
+    from quarterturn.runners.service import RunnerService
+    from quarterturn.runners.store import Runners
+
+
+@dataclass
+class RunnerServices:
+    """The runners of a home."""
+
+    home: OpenHome
+    auth: AuthServices
+    runs: RunServices
+
+    @cached_property
+    def store(self) -> Runners:
+        """The runners, and the servings that they started."""
+        from quarterturn.runners.store import Runners
+
+        return Runners(self.home.engine, self.auth.accounts, self.home.now)
+
+    @cached_property
+    def fleet(self) -> RunnerFleet:
+        """What has servings played on runners."""
+        from quarterturn.runners.dispatcher import Dispatcher
+        from quarterturn.runners.fleet import RunnerFleet
+        from quarterturn.runners.hand_in_key import HandInKey
+        from quarterturn.runners.handed_in import HandedIn
+
+        places = self.home.places
+        key, handed_in = HandInKey(places.hand_in_key, self.home.ring), HandedIn(places.handed_in)
+        return RunnerFleet(self.store, Dispatcher(), key, handed_in)
+
+    @cached_property
+    def service(self) -> RunnerService:
+        """What answers runners."""
+        from quarterturn.runners.service import RunnerService
+
+        return RunnerService(self.fleet, self.runs.store)

@@ -1,0 +1,45 @@
+"""Fleet: the runners of a home, what is offered to them, and what they handed in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlmodel import Session
+
+from quarterturn.runners.dispatcher import Dispatcher
+from quarterturn.runners.hand_in_key import HandInKey
+from quarterturn.runners.handed_in import HandedIn
+from quarterturn.runners.store import Runners
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerFleet:
+    """What playing servings on runners takes, and answering them.
+
+    Attributes:
+        runners: the runners, and the rows of the servings that they started.
+        dispatcher: the offers of this process.
+        key: to which runners seal what they hand in.
+        handed_in: where that arrives.
+    """
+
+    runners: Runners
+    dispatcher: Dispatcher
+    key: HandInKey
+    handed_in: HandedIn
+
+    def record_start(
+        self, handle: str, *, run: int | None = None, task: str = "", session: Session | None = None
+    ) -> None:
+        """Record that an offered serving begins on the runner that asked for its key.
+
+        Args:
+            handle: of the serving.
+            run: the number of its official run, or None.
+            task: the id of that run's task, or empty.
+            session: the transaction in which its exposure is recorded, or None.
+        """
+        offer = self.dispatcher.find(handle)
+        if offer is None or offer.runner is None:
+            raise RuntimeError("no runner has asked for this serving")
+        self.runners.start(handle, offer.runner, run=run, task=task, seconds=offer.seconds, session=session)

@@ -1,0 +1,71 @@
+"""Folder of what runners handed in: one file a serving, sealed to this service and read by nobody on its way."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterable
+from contextlib import suppress
+from pathlib import Path
+
+from quarterturn.errors import Refused
+from vault.files import sync
+
+MAX_BYTES = 192 * 1024 * 1024
+"""A frozen state has 64 MiB at most; a backend's is handed in with what was read of it."""
+_ONLY_OURS = 0o700
+
+
+class TooLarge(Refused):
+    """What is handed in is over its cap."""
+
+    problem = "too-large"
+
+
+class HandedIn:
+    """The hand-ins of one home.
+
+    Args:
+        folder: where they lie; made, of mode 0700, when the first one comes.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def receive(self, handle: str, body: AsyncIterable[bytes]) -> None:
+        """Write what comes to the disk, whole or not at all.
+
+        Raises:
+            TooLarge: it is over `MAX_BYTES`.
+            OSError: it cannot be written.
+        """
+        self._folder.mkdir(mode=_ONLY_OURS, exist_ok=True)
+        part, count = self._folder / f"{handle}.{os.urandom(4).hex()}.part", 0
+        try:
+            with part.open("xb") as file:
+                async for chunk in body:
+                    count += len(chunk)
+                    if count > MAX_BYTES:
+                        raise TooLarge(f"what was handed in is over {MAX_BYTES} bytes", limit=None)
+                    file.write(chunk)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(self._place(handle))
+            sync(self._folder)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def read(self, handle: str) -> bytes:
+        """Return what was handed in for a serving.
+
+        Raises:
+            OSError: nothing was, or it cannot be read.
+        """
+        return self._place(handle).read_bytes()
+
+    def remove(self, handle: str) -> None:
+        """Remove it, if it is there."""
+        with suppress(FileNotFoundError):
+            self._place(handle).unlink()
+
+    def _place(self, handle: str) -> Path:
+        return self._folder / f"{handle}.sealed"

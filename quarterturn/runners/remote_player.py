@@ -1,0 +1,154 @@
+"""Player of servings on runners: offers each to them, and waits for what they hand in.
+
+1. A serving is offered when its turn comes. Before its key is granted, the exposure and the serving's row are recorded.
+2. What a runner hands in is a file, sealed to this service. It is opened here, and removed once the run has sealed it.
+3. A run that another process goes on with finds its started servings by their rows, and waits for what they left.
+4. Where nothing comes until a serving is due, its runner is lost: nobody can tell what happened there, so it is a fail.
+5. While no runner of the class is alive, nothing is served; after `NO_RUNNER_SECONDS` the run is put off.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from quarterturn.errors import Unavailable
+from quarterturn.runners.dispatcher import Offer
+from quarterturn.runners.fleet import RunnerFleet
+from quarterturn.runners.runner_box import RunnerBox
+from sandbox.errors import Lost, Malformed
+from sandbox.results.failure import AttemptFacts, Stage
+from sandbox.servings.handed_in import HandIn
+from sandbox.servings.sealing import KEY_BYTES, encrypt_serving
+from sandbox.servings.serving import Serving
+from vault.errors import Unavailable as DatabaseAway
+
+NO_RUNNER_SECONDS = 600.0
+OUTAGE_SECONDS = 600.0
+"""For how long after an agent's time a runner may be out of reach: an outage of ours costs no point."""
+PREPARATION_SECONDS = 300.0
+"""For making a world ready, freezing it and reading a backend back."""
+LOOK = 0.5
+"""Seconds between two looks at the rows, which another process may have changed."""
+
+
+class RemotePlayer:
+    """Plays the servings of one run on runners (`sandbox.servings.player.ServingPlayer`).
+
+    Args:
+        fleet: the runners, with what is offered to them and what they handed in.
+        box: the box of the run.
+        run: its number, or None for tasks that no official run is served.
+        workers: how many servings of it are played at a time.
+    """
+
+    def __init__(self, fleet: RunnerFleet, box: RunnerBox, run: int | None = None, workers: int = 2) -> None:
+        self.fleet, self.box, self.run, self.workers = fleet, box, run, workers
+
+    def check(self) -> None:
+        """Make sure that a runner is alive.
+
+        Raises:
+            Unavailable: none is.
+        """
+        self.box.check()
+
+    def prepare(self, serving: Serving) -> RemoteServing:
+        """Return a serving to be offered, or one that an earlier process of this run has started, by its handle."""
+        row = self.fleet.runners.serving(serving.handle)
+        return RemoteServing(self, serving, has_started=row is not None)
+
+
+class RemoteServing:
+    """One serving on a runner (`sandbox.servings.player.PreparedServing`)."""
+
+    def __init__(self, player: RemotePlayer, serving: Serving, *, has_started: bool) -> None:
+        self._player, self._fleet, self._serving, self._has_started = player, player.fleet, serving, has_started
+        self._is_over = False
+
+    def play(self, record_serving: Callable[[], None], stop: threading.Event) -> HandIn:
+        """Have it played, and return what was left.
+
+        Raises:
+            Lost: the run was given up here; the serving goes on where it has started.
+            Unavailable: no runner of this class was alive for `NO_RUNNER_SECONDS`, and nothing was served; or what was
+                handed in cannot be read.
+        """
+        if not self._has_started:
+            self._start(record_serving, stop)
+        hand_in = self._wait_for_hand_in(stop)
+        self._is_over = True
+        return hand_in
+
+    def close(self) -> None:
+        """Offer it no more; once what was left is recorded, take nothing more for it, and remove what was handed in."""
+        handle = self._serving.handle
+        self._fleet.dispatcher.close(handle)
+        if self._is_over:
+            self._fleet.runners.close(handle)
+            self._fleet.handed_in.remove(handle)
+
+    def _start(self, record_serving: Callable[[], None], stop: threading.Event) -> None:
+        """Offer it, and grant its key to the runner that asks for it."""
+        serving, box, dispatcher = self._serving, self._player.box, self._fleet.dispatcher
+        key = os.urandom(KEY_BYTES)
+        seconds = serving.agent.wall + PREPARATION_SECONDS + OUTAGE_SECONDS
+        offer = Offer(serving.handle, box.name, box.run_class, encrypt_serving(serving, key), key, seconds)
+        dispatcher.offer(offer)
+        alone_since = time.monotonic()
+        while not dispatcher.wait_for_request(offer, LOOK):
+            _require_wanted(stop)
+            if self._is_anybody_alive():
+                alone_since = time.monotonic()
+            elif time.monotonic() - alone_since > NO_RUNNER_SECONDS:
+                minutes = NO_RUNNER_SECONDS / 60
+                raise Unavailable(f"no runner for {box.run_class} runs was alive for {minutes:.0f} minutes")
+        record_serving()
+        if self._player.run is None:
+            self._fleet.record_start(serving.handle)
+        dispatcher.grant(offer)
+
+    def _wait_for_hand_in(self, stop: threading.Event) -> HandIn:
+        """Wait until what was left arrives, or until it is due."""
+        handle, runners = self._serving.handle, self._fleet.runners
+        while True:
+            with suppress(DatabaseAway):  # nobody can tell; what is handed in waits on the runner's disk or on ours
+                row = runners.serving(handle)
+                if row is None or row.state == "closed" or (row.state == "started" and runners.now() >= row.due):
+                    return _lost_runner()
+                if row.state == "handed-in":
+                    return self._opened()
+            _require_wanted(stop)
+            self._fleet.dispatcher.wait(LOOK)
+
+    def _opened(self) -> HandIn:
+        """Open what was handed in; what is of no form of ours is as good as nothing.
+
+        Raises:
+            Unavailable: it cannot be read from the disk.
+        """
+        handle = self._serving.handle
+        try:
+            return self._fleet.key.open(handle, self._fleet.handed_in.read(handle))
+        except Malformed:
+            return _lost_runner()
+        except OSError as error:
+            raise Unavailable(f"what was handed in for {handle} cannot be read: {error.strerror}") from None
+
+    def _is_anybody_alive(self) -> bool:
+        with suppress(DatabaseAway):
+            return self._player.box.is_alive()
+        return True
+
+
+def _require_wanted(stop: threading.Event) -> None:
+    if stop.is_set():
+        raise Lost("the run was interrupted; nothing of it counts")
+
+
+def _lost_runner() -> HandIn:
+    """Return the outcome of a serving whose runner is gone."""
+    return HandIn(AttemptFacts(Stage.SERVED, runner_lost=True))

@@ -1,0 +1,132 @@
+"""Service for runners: what a runner may ask, answered from rows and offers. It opens nothing that is handed in."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Collection
+from dataclasses import dataclass
+
+from starlette.concurrency import run_in_threadpool
+
+from quarterturn.errors import NotAllowed, NotFound, Refused
+from quarterturn.runners.dispatcher import Offer
+from quarterturn.runners.fleet import RunnerFleet
+from quarterturn.runners.programs import programs_digest
+from quarterturn.runners.store import RunnerRecord, ServingRecord
+from sandbox.runs.store import ENDED, Runs
+
+VERSION = 1
+"""Of the interface for runners."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """What a runner says about itself.
+
+    Attributes:
+        version: of the interface that it speaks.
+        box: `docker` or `bwrap`.
+        run_class: the class of runs that it plays.
+        places: how many servings it plays at a time.
+        programs: the digest of the servers, locks and backends that it has installed.
+    """
+
+    version: int
+    box: str
+    run_class: str
+    places: int
+    programs: str
+
+
+class RunnerService:
+    """The runners' side of one home.
+
+    Args:
+        fleet: the runners, with what is offered to them and what they handed in.
+        runs: the official runs; for one that has ended nothing is taken any more.
+    """
+
+    def __init__(self, fleet: RunnerFleet, runs: Runs) -> None:
+        self._runners, self._dispatcher = fleet.runners, fleet.dispatcher
+        self._key, self._handed_in, self._runs = fleet.key, fleet.handed_in, runs
+
+    def register(self, token: int, registration: Registration) -> bytes:
+        """Take a runner in, and return the public key to which it seals what it hands in.
+
+        Raises:
+            Refused: it speaks another version, or has other servers than this service.
+            NotFound: the token is no runner's.
+        """
+        if registration.version != VERSION:
+            raise Refused(
+                f"the service speaks version {VERSION} of the interface for runners, and this runner "
+                f"{registration.version}: install the same version of Quarterturn on both"
+            )
+        if registration.programs != programs_digest():
+            raise Refused(
+                "this runner has other servers, locks or backends than the service: install the same version of "
+                "Quarterturn on both, and run its set-up"
+            )
+        self._runners.register(
+            token,
+            box=registration.box,
+            run_class=registration.run_class,
+            places=registration.places,
+            programs=registration.programs,
+        )
+        return self._key.public
+
+    def runner(self, token: int) -> RunnerRecord:
+        """Return the runner of a token, which is heard of by asking.
+
+        Raises:
+            NotAllowed: it has not registered since it was made or revoked.
+        """
+        runner = self._runners.heard_of(token)
+        if runner is None or runner.box is None:
+            raise NotAllowed("this runner has not registered: it registers before it asks for work")
+        return runner
+
+    def take(self, runner: RunnerRecord) -> Offer | None:
+        """Give a runner the next serving for its box and class, encrypted; None where there is none now."""
+        return self._dispatcher.take(runner)
+
+    def start(self, token: int, handle: str) -> bytes | None:
+        """Return the key of a serving that a runner took, or None where it is not granted yet.
+
+        Raises:
+            NotFound: it is not the runner's (any more).
+        """
+        try:
+            return self._dispatcher.request_start(handle, token)
+        except KeyError:
+            raise NotFound(f"the serving {handle} is not this runner's any more") from None
+
+    def still_wanted(self, token: int, handles: Collection[str]) -> list[str]:
+        """Return which of a runner's servings are still wanted; it ends the others."""
+        kept = self._dispatcher.keep(handles, token)
+        rows = map(self._runners.serving, set(handles) - kept)
+        kept |= {row.handle for row in rows if row is not None and self._is_open(row, token)}
+        return sorted(kept)
+
+    async def receive(self, token: int, handle: str, body: AsyncIterable[bytes]) -> None:
+        """Keep what a serving left, unread; doing it again changes nothing.
+
+        Raises:
+            NotAllowed: the serving is not the runner's, or nothing is taken for it any more.
+            TooLarge, OSError: as for `HandedIn.receive`.
+        """
+        row = await run_in_threadpool(self._runners.serving, handle)
+        if row is not None and row.runner == token and row.state == "handed-in":
+            return
+        if row is None or not await run_in_threadpool(self._is_open, row, token):
+            raise NotAllowed(f"nothing is taken for the serving {handle} any more")
+        await self._handed_in.receive(handle, body)
+        if not await run_in_threadpool(self._runners.hand_in, handle, token):
+            self._handed_in.remove(handle)
+            raise NotAllowed(f"nothing is taken for the serving {handle} any more")
+        self._dispatcher.notify()
+
+    def _is_open(self, row: ServingRecord, token: int) -> bool:
+        if row.runner != token or row.state != "started" or self._runners.now() >= row.due:
+            return False
+        return row.run is None or self._runs.get(row.run).state not in ENDED

@@ -1,0 +1,87 @@
+"""Spool of a runner: the folder in which each serving leaves its sealed hand-in, whatever becomes of the runner.
+
+HANDLE.lock     locked by the serving's supervisor while it lives; holds the name of its process
+HANDLE.sealed   what was left, sealed to the service; there as a whole, or not at all
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from sandbox.errors import NotAllowed
+from sandbox.runner_identity import runner_lives
+from sandbox.servings.serving import require_handle
+from vault.files import write_atomically
+
+SpoolState = Literal["playing", "finished", "died"]
+
+
+class Spool:
+    """The spool in one folder, which only we can enter.
+
+    Args:
+        folder: is made if need be.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def lock(self, handle: str) -> int:
+        """Begin a serving, and return its locked file: it stays locked until each process that has it has closed it.
+
+        Raises:
+            NotAllowed: the serving has begun already.
+        """
+        descriptor = os.open(self._lock_path(handle), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise NotAllowed(f"serving {handle} is being played already") from None
+        return descriptor
+
+    def keep(self, handle: str, sealed: bytes) -> None:
+        """Keep what a serving left; it is on the disk, whole, when this returns."""
+        path = self._sealed_path(handle)
+        write_atomically(path, sealed, path.with_suffix(".new"))
+
+    def states(self) -> Mapping[str, SpoolState]:
+        """Return how each serving stands: `playing`; `finished`, with a sealed hand-in; or `died`, without one."""
+        return {path.stem: self._state(path.stem) for path in sorted(self.folder.glob("*.lock"))}
+
+    def _state(self, handle: str) -> SpoolState:
+        with self._lock_path(handle).open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return "playing"
+        return "finished" if self._sealed_path(handle).is_file() else "died"
+
+    def open(self, handle: str) -> BinaryIO:
+        """Open what a finished serving left, still sealed."""
+        return self._sealed_path(handle).open("rb")
+
+    def end(self, handle: str) -> None:
+        """Ask the supervisor of a serving to end it; what was left is kept then as at any other end."""
+        name = self._lock_path(handle).read_text(encoding="ascii")
+        if name and runner_lives(name):
+            with suppress(ProcessLookupError):
+                os.kill(int(name.split(":")[2]), signal.SIGTERM)
+
+    def remove(self, handle: str) -> None:
+        """Forget a serving that was handed in, or died."""
+        for path in (self._sealed_path(handle), self._sealed_path(handle).with_suffix(".new"), self._lock_path(handle)):
+            path.unlink(missing_ok=True)
+
+    def _lock_path(self, handle: str) -> Path:
+        return self.folder / f"{require_handle(handle)}.lock"
+
+    def _sealed_path(self, handle: str) -> Path:
+        return self.folder / f"{require_handle(handle)}.sealed"

@@ -1,0 +1,205 @@
+"""Supervisor of one serving: a process that plays it, and outlives the runner that started it.
+
+    1. The runner executes a warm parent, with an environment of two words; it never held a key, and forks a supervisor
+       for each message. It ends with its runner, and its supervisors do not.
+    2. A supervisor begins a session of its own. It is handed the serving's ciphertext and key, the service's public
+       key, and the locked file of the spool, and decrypts the serving itself: no runner holds one in the clear.
+    3. It plays it (`sandbox.servings.local_player`), which ends the agent at its deadline by a clock of its own.
+    4. What was left is sealed to the service's key and kept in the spool, and the lock goes with the process.
+
+SIGTERM ends a serving that is not wanted any more. A supervisor that is late beyond all its timeouts is killed by its
+own alarm, and its agent and world with it.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sandbox.boxes.box import Box
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.errors import NotFound, Unavailable
+from sandbox.gateway import FORK_SERVER
+from sandbox.isolation import machine_lock
+from sandbox.isolation.forkserver import start_clean
+from sandbox.isolation.run_classes import RunClass
+from sandbox.judge.process import READER
+from sandbox.results.failure import AttemptFacts, Stage
+from sandbox.runner_identity import runner
+from sandbox.servings.handed_in import HandIn
+from sandbox.servings.local_player import LocalPlayer
+from sandbox.servings.sealing import decrypt_serving, seal_hand_in
+from sandbox.servings.serving import Serving
+from sandbox.servings.spool import Spool
+
+SPARE_SECONDS = 600
+"""Beyond the agent's time and the timeouts of its parts: for reading back, and checking the machinery."""
+
+
+@dataclass(frozen=True, slots=True)
+class SupervisorRequest:
+    """What a supervisor is handed.
+
+    Attributes:
+        handle: the serving.
+        ciphertext: the serving, encrypted.
+        key: its key.
+        public_key: the service's, which the hand-in is sealed to.
+        spool: the spool's folder.
+        box: `bwrap` or `docker`.
+        run_class: of the runs that are played there.
+    """
+
+    handle: str
+    ciphertext: bytes = field(repr=False)
+    key: bytes = field(repr=False)
+    public_key: bytes
+    spool: Path
+    box: str = "bwrap"
+    run_class: RunClass = "open"
+
+    def to_bytes(self) -> bytes:
+        """Write it as JSON."""
+        return json.dumps(asdict(self), default=_plain).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> SupervisorRequest:
+        """Read what `to_bytes` wrote."""
+        document: dict[str, Any] = json.loads(data)
+        keys = {name: bytes.fromhex(document[name]) for name in ("ciphertext", "key", "public_key")}
+        return cls(**{**document, **keys, "spool": Path(document["spool"])})
+
+
+def _plain(value: bytes | Path) -> str:
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+class Supervisors:
+    """Warm parent of supervisors, from its runner's side; started when it is first needed, and again if it died."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+
+    def start(self, request: SupervisorRequest) -> None:
+        """Start the supervisor of a serving; from here on the spool tells what becomes of it.
+
+        Raises:
+            NotAllowed: the serving is being played already.
+            Unavailable: no process can be made.
+        """
+        lock = Spool(request.spool).lock(request.handle)
+        try:
+            with os.fdopen(os.memfd_create("request"), "w+b") as file:
+                file.write(request.to_bytes())
+                file.seek(0)
+                socket.send_fds(self._running(), [b"!"], [file.fileno(), lock])
+        except OSError as error:
+            raise Unavailable(f"no supervisor can be started: {error}") from error
+        finally:
+            os.close(lock)
+
+    def close(self) -> None:
+        """End the warm parent; its supervisors go on."""
+        if self._control is not None and self._process is not None:
+            self._control.close()
+            self._process.wait()
+        self._process = self._control = None
+
+    def _running(self) -> socket.socket:
+        if self._process is None or self._process.poll() is not None or self._control is None:
+            self._process, self._control = start_clean("-m", "sandbox.servings.supervisor")
+        return self._control
+
+
+def serve() -> None:
+    """Fork a supervisor for each message on standard input, until the runner is gone."""
+    control = socket.socket(fileno=os.dup(0))
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    logging.disable()  # a library's log line may quote what it was given
+    for server in (FORK_SERVER, READER):
+        server.warm()  # supervisors share these two
+    gc.collect()
+    gc.freeze()
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(control, 1, 2)
+        if not message:
+            os._exit(0)  # without ending the fork servers, which supervisors still use
+        if os.fork() == 0:
+            try:
+                control.close()
+                _supervise(*descriptors)
+            finally:
+                os._exit(1)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _supervise(request_file: int, lock: int) -> None:
+    """Play one serving, from its request to its sealed hand-in."""
+    os.setsid()
+    os.set_inheritable(lock, False)  # noqa: FBT003 - its name has no keyword
+    os.dup2(os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC), 0)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    with os.fdopen(request_file, "rb") as file:
+        request = SupervisorRequest.from_bytes(file.read())
+    os.pwrite(lock, runner().encode("ascii"), 0)
+    hand_in = HandIn(AttemptFacts(Stage.NOTHING))
+    with suppress(Exception):  # then it could not be made ready, and that is what is handed in
+        serving = decrypt_serving(request.handle, request.ciphertext, request.key)
+        with machine_lock.playing(request.run_class, stop.is_set):
+            signal.alarm(_seconds(serving))
+            prepared = LocalPlayer(BOXES[request.box](request.run_class), workers=1).prepare(serving)
+            # From here on an agent may be what breaks it: without more facts this is a fail.
+            hand_in = HandIn(AttemptFacts(Stage.SERVED))
+            try:
+                hand_in = prepared.play(lambda: None, stop)  # its start was recorded before its key was given
+            finally:
+                prepared.close()
+    Spool(request.spool).keep(request.handle, seal_hand_in(request.handle, hand_in, request.public_key))
+    os._exit(0)
+
+
+def _seconds(serving: Serving) -> int:
+    patience = serving.patience
+    return int(serving.agent.wall + patience.ready + patience.finish + patience.freeze) + SPARE_SECONDS
+
+
+def _docker(run_class: RunClass) -> Box:
+    from sandbox.boxes.docker.box import DockerBox  # noqa: PLC0415 - a client that the other box does not load
+
+    return DockerBox(run_class=run_class)
+
+
+BOXES: dict[str, Callable[[RunClass], Box]] = {
+    "bwrap": lambda run_class: BwrapBox(run_class=run_class),
+    "docker": _docker,
+}
+
+
+def require_box(name: str) -> str:
+    """Return the name of a box.
+
+    Raises:
+        NotFound: there is none of this name.
+    """
+    if name not in BOXES:
+        raise NotFound(f"there is no box {name!r}; the boxes are {', '.join(BOXES)}")
+    return name
+
+
+if __name__ == "__main__":
+    serve()

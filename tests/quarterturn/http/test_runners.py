@@ -1,0 +1,120 @@
+"""Tests of the interface for runners: who is served, when its key is granted, and what is taken in."""
+
+import base64
+
+import pytest
+
+from quarterturn.http.routes import runners as routes
+from quarterturn.runners import handed_in
+from quarterturn.runners.dispatcher import Offer
+from quarterturn.runners.programs import programs_digest
+
+HANDLE = "s-" + "1" * 32
+OWN = {"version": 1, "box": "bwrap", "run_class": "sealed", "places": 2}
+
+
+@pytest.fixture
+def runner(site, monkeypatch):
+    monkeypatch.setattr(routes, "HELD_BACK_SECONDS", 0.0)
+    site.tokens["north"] = site.house.runners.store.add("north", 90)
+    answer = site.post("/runner/v1/registration", OWN | {"programs": programs_digest()}, "north")
+    assert answer.status_code == 200, answer.text
+    return site
+
+
+def offer(site, handle: str = HANDLE) -> Offer:
+    made = Offer(handle, "bwrap", "sealed", b"sealed document", b"test-key", 600.0)
+    site.house.runners.fleet.dispatcher.offer(made)
+    return made
+
+
+def start(site) -> Offer:
+    """Have the runner take and start a serving of no official run."""
+    made = offer(site)
+    assert site.ask("POST", "/runner/v1/work", "north").status_code == 200
+    assert site.ask("POST", f"/runner/v1/servings/{HANDLE}/start", "north").status_code == 204
+    site.house.runners.fleet.record_start(HANDLE)
+    site.house.runners.fleet.dispatcher.grant(made)
+    return made
+
+
+def hand_in(site, content: bytes, who: str = "north"):
+    return site.ask("PUT", f"/runner/v1/servings/{HANDLE}/result", who, content=content)
+
+
+def test_a_runner_with_other_servers_or_another_version_is_refused(site, problem):
+    site.tokens["north"] = site.house.runners.store.add("north", 90)
+    for wrong in ({"programs": "0" * 64}, {"programs": programs_digest(), "version": 2}):
+        assert problem(site.post("/runner/v1/registration", OWN | wrong, "north")) == "conflict"
+    assert problem(site.ask("POST", "/runner/v1/work", "north")) == "conflict"
+
+
+def test_a_runner_learns_the_key_to_which_it_seals(runner):
+    answer = runner.post("/runner/v1/registration", OWN | {"programs": programs_digest()}, "north").json()
+    assert base64.b64decode(answer["hand_in_key"]) == runner.house.runners.fleet.key.public
+
+
+def test_there_is_nothing_to_play_until_there_is(runner):
+    assert runner.ask("POST", "/runner/v1/work", "north").status_code == 204
+    offer(runner)
+    taken = runner.ask("POST", "/runner/v1/work", "north").json()
+    assert taken == {"handle": HANDLE, "document": base64.b64encode(b"sealed document").decode()}
+
+
+def test_a_key_comes_only_after_the_serving_is_recorded(runner, problem):
+    made = offer(runner)
+    runner.ask("POST", "/runner/v1/work", "north")
+    where = f"/runner/v1/servings/{HANDLE}/start"
+    assert runner.ask("POST", where, "north").status_code == 204
+    assert hand_in(runner, b"early").status_code == 409
+    runner.house.runners.fleet.record_start(HANDLE)
+    runner.house.runners.fleet.dispatcher.grant(made)
+    assert runner.ask("POST", where, "north").json() == {"key": base64.b64encode(b"test-key").decode()}
+    runner.tokens["south"] = runner.house.runners.store.add("south", 90)
+    assert problem(runner.ask("POST", where, "south")) == "not-found"
+
+
+def test_what_is_handed_in_lies_on_the_disk_as_it_came_and_twice_is_once(runner, problem):
+    start(runner)
+    assert hand_in(runner, b"what was left").status_code == 204
+    assert hand_in(runner, b"something else").status_code == 204
+    assert runner.house.runners.fleet.handed_in.read(HANDLE) == b"what was left"
+    place = runner.house.home.places.handed_in
+    assert [path.name for path in place.iterdir()] == [f"{HANDLE}.sealed"]
+    assert place.stat().st_mode & 0o077 == 0
+    runner.house.runners.store.close(HANDLE)
+    assert problem(hand_in(runner, b"late")) == "conflict"
+
+
+def test_another_runner_and_a_revoked_one_hand_nothing_in(runner, problem):
+    start(runner)
+    runner.tokens["south"] = runner.house.runners.store.add("south", 90)
+    assert problem(hand_in(runner, b"x", "south")) == "conflict"
+    runner.house.runners.store.revoke("north")
+    assert problem(hand_in(runner, b"x")) == "unauthenticated"
+    assert not runner.house.home.places.handed_in.exists()
+
+
+def test_a_hand_in_over_its_cap_leaves_nothing(runner, problem, monkeypatch):
+    monkeypatch.setattr(handed_in, "MAX_BYTES", 100)
+    start(runner)
+    assert problem(hand_in(runner, b"x" * 101)) == "too-large"
+    assert not list(runner.house.home.places.handed_in.iterdir())
+    assert hand_in(runner, b"x" * 100).status_code == 204
+
+
+def test_a_hand_in_may_be_longer_than_other_bodies(runner):
+    start(runner)
+    body = b"x" * (2 * runner.house.home.settings.service.body_bytes)
+    assert hand_in(runner, body).status_code == 204
+    assert runner.house.runners.fleet.handed_in.read(HANDLE) == body
+
+
+def test_a_runner_is_told_which_of_its_servings_are_still_wanted(runner):
+    start(runner)
+    named = {"servings": [HANDLE, "s-" + "2" * 32]}
+    assert runner.post("/runner/v1/alive", named, "north").json() == {"wanted": [HANDLE]}
+    runner.house.runners.fleet.dispatcher.close(HANDLE)
+    assert runner.post("/runner/v1/alive", named, "north").json() == {"wanted": [HANDLE]}, "its run may be resumed"
+    runner.house.runners.store.close(HANDLE)
+    assert runner.post("/runner/v1/alive", named, "north").json() == {"wanted": []}

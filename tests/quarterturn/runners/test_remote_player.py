@@ -1,0 +1,212 @@
+"""Tests of the player of servings on runners: the order of its records, restarts, and runners that are lost."""
+
+import asyncio
+import threading
+from contextlib import suppress
+from datetime import timedelta
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from quarterturn.app import Application
+from quarterturn.errors import Unavailable
+from quarterturn.runners import remote_player
+from quarterturn.runners.remote_player import RemotePlayer
+from quarterturn.runners.runner_box import RunnerBox
+from quarterturn.runners.store import RunnerRecord
+from sandbox.boxes.box import Program
+from sandbox.errors import Lost
+from sandbox.gateway import GatewaySpec
+from sandbox.results.failure import AttemptFacts, Stage
+from sandbox.servings import sealing
+from sandbox.servings.handed_in import HandIn
+from sandbox.servings.serving import Serving
+from sandbox.transcript import Transcript
+from sandbox.world.frozen import FrozenState
+
+from ...patience import PATIENCE
+
+HANDLE = "s-" + "1" * 32
+SPEC = GatewaySpec(alias="r-1", goal="find the kingfisher", tools=[], servers=["filesystem"], max_steps=5)
+SERVING = Serving(HANDLE, SPEC, {"filesystem": {}}, Program(command=["true"]))
+LEFT = HandIn(AttemptFacts(Stage.FROZEN, "answered"), Transcript((), "42", "answered"), state=FrozenState(b"a tar"))
+NEVER = threading.Event()
+
+
+@pytest.fixture
+def house(live):
+    house = Application(live, None)
+    yield house
+    house.close()
+
+
+@pytest.fixture
+def fleet(house):
+    return house.runners.fleet
+
+
+@pytest.fixture
+def runner(fleet, house) -> RunnerRecord:
+    caller = house.auth.accounts.caller(fleet.runners.add("north", 90))
+    fleet.runners.register(caller.token, box="bwrap", run_class="sealed", places=1, programs="0" * 64)
+    return fleet.runners.heard_of(caller.token)
+
+
+@pytest.fixture
+def player(fleet, runner):
+    return RemotePlayer(fleet, RunnerBox(fleet.runners, "sealed"))
+
+
+class Playing(threading.Thread):
+    """A thread that has a serving played, as a run does."""
+
+    def __init__(self, player: RemotePlayer, serving: Serving = SERVING, stop: threading.Event = NEVER) -> None:
+        super().__init__()
+        self.prepared, self.stop, self.recorded = player.prepare(serving), stop, 0
+        self.result: HandIn | None = None
+        self.error: Exception | None = None
+        self.start()
+
+    def record(self) -> None:
+        self.recorded += 1
+
+    def run(self) -> None:
+        try:
+            self.result = self.prepared.play(self.record, self.stop)
+        except Exception as error:
+            self.error = error
+
+    def ended(self) -> HandIn:
+        self.join(PATIENCE)
+        assert not self.is_alive()
+        if self.error:
+            raise self.error
+        assert self.result is not None
+        return self.result
+
+
+def started(fleet, runner, playing: Playing) -> Serving:
+    """Take and start what is offered, as a runner does, and return the serving that it reads."""
+    waiting = threading.Event()
+    while (offer := fleet.dispatcher.take(runner)) is None:
+        waiting.wait(0.01)
+    while (key := fleet.dispatcher.request_start(offer.handle, runner.token)) is None:
+        waiting.wait(0.01)
+    assert playing.recorded == 1, "a key was granted before the serving was recorded"
+    return Serving.from_bytes(sealing.decrypt(offer.handle, offer.document, key))
+
+
+async def _chunks(content: bytes):
+    yield content
+
+
+def hand_in(fleet, runner, content: bytes) -> None:
+    asyncio.run(fleet.handed_in.receive(HANDLE, _chunks(content)))
+    assert fleet.runners.hand_in(HANDLE, runner.token)
+    fleet.dispatcher.notify()
+
+
+def sealed(fleet, content: HandIn = LEFT, handle: str = HANDLE) -> bytes:
+    return sealing.seal(handle, content.to_bytes(), fleet.key.public)
+
+
+def test_a_runner_reads_the_serving_and_the_run_reads_what_it_left(fleet, runner, player):
+    playing = Playing(player)
+    assert started(fleet, runner, playing).to_bytes() == SERVING.to_bytes()
+    hand_in(fleet, runner, sealed(fleet))
+    assert playing.ended() == LEFT
+    assert playing.recorded == 1
+    playing.prepared.close()
+    assert fleet.runners.serving(HANDLE).state == "closed"
+    with pytest.raises(FileNotFoundError):
+        fleet.handed_in.read(HANDLE)
+
+
+@pytest.mark.parametrize("kind", ["noise", "another handle", "another key", "another form"])
+def test_what_does_not_open_is_a_lost_runner_and_no_error_of_the_run(fleet, runner, player, kind):
+    other = X25519PrivateKey.generate().public_key().public_bytes_raw()
+    content = {
+        "noise": b"\0" * 500,
+        "another handle": sealed(fleet, handle="s-" + "2" * 32),
+        "another key": sealing.seal(HANDLE, LEFT.to_bytes(), other),
+        "another form": sealing.seal(HANDLE, b"{}", fleet.key.public),
+    }[kind]
+    playing = Playing(player)
+    started(fleet, runner, playing)
+    hand_in(fleet, runner, content)
+    assert playing.ended().facts == AttemptFacts(Stage.SERVED, runner_lost=True)
+
+
+def test_a_run_that_another_process_goes_on_with_takes_what_the_runner_still_plays(fleet, runner, player):
+    stop = threading.Event()
+    first = Playing(player, stop=stop)
+    started(fleet, runner, first)
+    stop.set()
+    with pytest.raises(Lost):
+        first.ended()
+    first.prepared.close()
+    assert fleet.runners.serving(HANDLE).state == "started", "it goes on where it has started"
+    second = Playing(player)
+    hand_in(fleet, runner, sealed(fleet))
+    assert second.ended() == LEFT
+    assert second.recorded == 0, "it was exposed once"
+
+
+def test_what_was_handed_in_while_nobody_waited_is_taken_later(fleet, runner, player):
+    stop = threading.Event()
+    first = Playing(player, stop=stop)
+    started(fleet, runner, first)
+    stop.set()
+    with suppress(Lost):
+        first.ended()
+    first.prepared.close()
+    hand_in(fleet, runner, sealed(fleet))
+    assert Playing(player).ended() == LEFT
+
+
+def test_a_runner_that_hands_nothing_in_until_it_is_due_is_lost(fleet, runner, player, house):
+    playing = Playing(player)
+    started(fleet, runner, playing)
+    row, now = fleet.runners.serving(HANDLE), house.home.now()
+    assert row.due - row.started_at > timedelta(seconds=remote_player.OUTAGE_SECONDS)
+    fleet.runners._clock = lambda: now + timedelta(days=1)
+    fleet.dispatcher.notify()
+    assert playing.ended().facts.runner_lost
+
+
+def test_revoking_a_runner_ends_what_it_plays(fleet, runner, player):
+    playing = Playing(player)
+    started(fleet, runner, playing)
+    fleet.runners.revoke("north")
+    assert playing.ended().facts.runner_lost
+
+
+def test_a_serving_that_cannot_be_recorded_is_never_granted(fleet, runner, player):
+    class Refusing(Playing):
+        def record(self) -> None:
+            raise Unavailable("the database is away")
+
+    playing = Refusing(player)
+    waiting = threading.Event()
+    while (offer := fleet.dispatcher.take(runner)) is None:
+        waiting.wait(0.01)
+    assert fleet.dispatcher.request_start(offer.handle, runner.token) is None
+    with pytest.raises(Unavailable, match="the database is away"):
+        playing.ended()
+    playing.prepared.close()
+    with pytest.raises(KeyError):
+        fleet.dispatcher.request_start(offer.handle, runner.token)
+    assert fleet.runners.serving(HANDLE) is None
+
+
+def test_where_no_runner_is_alive_a_run_is_put_off(fleet, player, monkeypatch):
+    fleet.runners.revoke("north")
+    monkeypatch.setattr(remote_player, "NO_RUNNER_SECONDS", 0.0)
+    with pytest.raises(Unavailable, match="no runner for sealed runs was alive"):
+        Playing(player).ended()
+
+
+def test_no_box_is_made_where_no_runner_of_the_class_is_alive(fleet, runner):
+    assert RunnerBox(fleet.runners, "sealed").name == "bwrap"
+    with pytest.raises(Unavailable, match="no runner for open runs is alive: start one with"):
+        RunnerBox(fleet.runners, "open")
