@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from rotation.generation.replenish import Replenishment
     from sandbox.boxes.box import Box
     from sandbox.isolation.run_classes import RunClass
-    from sandbox.runs.kept_worlds import KeptWorlds
     from sandbox.runs.rejudge import JudgeAgain
+    from sandbox.servings.kept_worlds import KeptWorlds
 
 
 @dataclass
@@ -52,7 +52,7 @@ class TaskServices:
 
     def kept_worlds(self, box: Box) -> KeptWorlds:
         """Return the worlds of proofs in a box, which all draws share until this home is closed."""
-        from sandbox.runs.kept_worlds import KeptWorlds
+        from sandbox.servings.kept_worlds import KeptWorlds
 
         if id(box) not in self._kept_worlds:
             self._kept_worlds[id(box)] = KeptWorlds(box)  # it holds the box, so no other one gets that id

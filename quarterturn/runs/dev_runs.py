@@ -94,7 +94,7 @@ class UnrecordedJournal(RunJournal):
         self._lease, self._advance = lease, advance
         self._log = ServingLog(**({"submission": lease.submission} if lease else {}))
 
-    def record_serving(self, task_id: str) -> None:
+    def record_serving(self, task_id: str, handle: str) -> None:  # noqa: ARG002 - a public task has no exposure
         """Log that a task is served."""
         self._log.begin(task_id)
 

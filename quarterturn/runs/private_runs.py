@@ -87,9 +87,9 @@ class PrivateJournal(OfficialJournal):
         self._context = context
         self._log = ServingLog(run=context.run.record.number, attempt=context.run.attempt)
 
-    def record_serving(self, task_id: str) -> None:
+    def record_serving(self, task_id: str, handle: str) -> None:
         """Record one more exposure of a task."""
-        super().record_serving(task_id)
+        super().record_serving(task_id, handle)
         self._log.begin(task_id)
 
     def keep_unjudged(self, left: UnjudgedResult) -> None:

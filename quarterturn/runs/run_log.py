@@ -36,6 +36,7 @@ class ServingLog:
         record("serving", serving=number, **self._ids)
 
     def hand_in(self, task_id: str) -> None:
-        """Write that what its agent left was handed in, and how long that took."""
-        number, begun_at = self._begun.pop(task_id)
-        record("hand-in", serving=number, seconds=round(time.monotonic() - begun_at, 3), **self._ids)
+        """Write that what its agent left was handed in, and how long that took; not where another process began it."""
+        number, begun_at = self._begun.pop(task_id, (None, None))
+        seconds = None if begun_at is None else round(time.monotonic() - begun_at, 3)
+        record("hand-in", serving=number, seconds=seconds, **self._ids)

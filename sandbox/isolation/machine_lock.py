@@ -33,8 +33,10 @@ log = logging.getLogger("quarterturn.worker")
 @contextmanager
 def playing(
     run_class: RunClass, stopped: Callable[[], bool] = lambda: False, folder: Path | None = None
-) -> Iterator[None]:
+) -> Iterator[int]:
     """Play runs of one class inside the block; before it, wait until none of another class is played.
+
+    Yields the descriptor that holds the lock: a process that is handed it holds it too, for as long as it lives.
 
     Args:
         run_class: the class.
@@ -55,7 +57,7 @@ def playing(
         _wait(lambda: _taken(gate, fcntl.LOCK_EX), stopped, end)
         _wait(lambda: _joined(runs, run_class), stopped, end)
         fcntl.flock(gate, fcntl.LOCK_UN)
-        yield
+        yield runs
     finally:
         os.close(gate)
         os.close(runs)

@@ -31,7 +31,6 @@ from sandbox.boxes.box import Box
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.errors import NotFound, Unavailable
 from sandbox.gateway import FORK_SERVER
-from sandbox.isolation import machine_lock
 from sandbox.isolation.forkserver import start_clean
 from sandbox.isolation.run_classes import RunClass
 from sandbox.judge.process import READER
@@ -86,9 +85,14 @@ def _plain(value: bytes | Path) -> str:
 
 
 class Supervisors:
-    """Warm parent of supervisors, from its runner's side; started when it is first needed, and again if it died."""
+    """Warm parent of supervisors, from its runner's side; started when it is first needed, and again if it died.
 
-    def __init__(self) -> None:
+    Args:
+        machine_lock: the descriptor of the machine's lock, which every supervisor holds too; None: there is none.
+    """
+
+    def __init__(self, machine_lock: int | None = None) -> None:
+        self._inherited = () if machine_lock is None else (machine_lock,)
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
 
@@ -119,7 +123,7 @@ class Supervisors:
 
     def _running(self) -> socket.socket:
         if self._process is None or self._process.poll() is not None or self._control is None:
-            self._process, self._control = start_clean("-m", "sandbox.servings.supervisor")
+            self._process, self._control = start_clean("-m", "sandbox.servings.supervisor", pass_fds=self._inherited)
         return self._control
 
 
@@ -160,15 +164,14 @@ def _supervise(request_file: int, lock: int) -> None:
     hand_in = HandIn(AttemptFacts(Stage.NOTHING))
     with suppress(Exception):  # then it could not be made ready, and that is what is handed in
         serving = decrypt_serving(request.handle, request.ciphertext, request.key)
-        with machine_lock.playing(request.run_class, stop.is_set):
-            signal.alarm(_seconds(serving))
-            prepared = LocalPlayer(BOXES[request.box](request.run_class), workers=1).prepare(serving)
-            # From here on an agent may be what breaks it: without more facts this is a fail.
-            hand_in = HandIn(AttemptFacts(Stage.SERVED))
-            try:
-                hand_in = prepared.play(lambda: None, stop)  # its start was recorded before its key was given
-            finally:
-                prepared.close()
+        signal.alarm(_seconds(serving))
+        prepared = LocalPlayer(BOXES[request.box](request.run_class), workers=1).prepare(serving)
+        # From here on an agent may be what breaks it: without more facts this is a fail.
+        hand_in = HandIn(AttemptFacts(Stage.SERVED))
+        try:
+            hand_in = prepared.play(lambda: None, stop)  # its start was recorded before its key was given
+        finally:
+            prepared.close()
     Spool(request.spool).keep(request.handle, seal_hand_in(request.handle, hand_in, request.public_key))
     os._exit(0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -30,6 +31,19 @@ def caught() -> Iterator[Callable[[], None]]:
             signal.signal(number, handler)
         reader.close()
         writer.close()
+
+
+@contextmanager
+def set_by_signals(stopping: threading.Event) -> Iterator[None]:
+    """Set an event at the first of both signals, for a block that looks at it again and again."""
+    with caught() as wait:
+
+        def wait_and_set() -> None:
+            wait()
+            stopping.set()
+
+        threading.Thread(target=wait_and_set, name="signals", daemon=True).start()
+        yield
 
 
 def _read(reader: socket.socket) -> None:

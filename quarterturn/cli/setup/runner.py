@@ -46,6 +46,7 @@ def start(
     from quarterturn.client.runner import RunnerClient
     from quarterturn.runners.programs import programs_digest
     from sandbox.attacks import selfcheck
+    from sandbox.isolation import machine_lock
     from sandbox.servings.runner import Runner
     from sandbox.servings.spool import Spool
     from sandbox.servings.supervisor import Supervisors
@@ -59,16 +60,12 @@ def start(
     except ValueError as error:
         raise Malformed(f"{error} (--to, --token-file)") from None
     logs.configure()
-    supervisors, stopping = Supervisors(), threading.Event()
-    runner = Runner(client, Spool(spool), about, supervisors, places=places, box=own.name, run_class=only)
-    thread = threading.Thread(target=runner.run, args=(stopping,), name="runner")
-    with client, end_signals.caught() as wait:
-        thread.start()
+    stopping = threading.Event()
+    with client, end_signals.set_by_signals(stopping), machine_lock.playing(only, stopping.is_set) as lock:
+        supervisors = Supervisors(lock)
         logs.log.info("playing %s runs for %s in the box %s", only, to, own.name)
-        wait()
+        Runner(client, Spool(spool), about, supervisors, places=places, box=own.name, run_class=only).run(stopping)
         logs.log.info("stopping; what is played goes on, and the next start hands it in")
-        stopping.set()
-        thread.join()
         supervisors.close()
 
 

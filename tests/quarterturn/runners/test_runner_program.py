@@ -60,7 +60,7 @@ class Service:
 
     def play(self, agent: str, box=None, **how):
         """Play an official run of a command, on the runners if no box is given; return its row and its results."""
-        box = box or RunnerBox(self.house.runners.fleet.runners, "sealed")
+        box = box or RunnerBox(self.house.runners.store, "open")
         submitted = submission.command(agent, submitter="ada")
         opened, results = self.house.execution.private_runs.play(submitted, box, NullProgress(), **how)
         return self.house.runs.store.get(opened.record.number), results
@@ -115,7 +115,7 @@ class RunnerProgram:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        words = ["runner", "start", "--to", self.service.url, "--box", "bwrap", "--places", "2"]
+        words = ["runner", "start", "--to", self.service.url, "--box", "bwrap", "--only", "open"]
         words += ["--spool", str(self.spool), "--token-file", str(self.folder / "token")]
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LC_ALL": "C.UTF-8"}
         self.process = subprocess.Popen([QUARTERTURN, *words], cwd=self.folder, env=environment)
@@ -202,16 +202,3 @@ def test_a_runner_that_was_killed_hands_in_what_was_played_meanwhile(service, ru
     _, here = service.play(command, box=choose_box("bwrap"))
     assert outcomes(results) == outcomes(here)
     assert {servings.times for servings in service.house.benchmark.exposures.of_run(record.number).values()} == {1}
-
-
-@pytest.mark.needs("root")  # whoever reads the memory of another process
-def test_a_runner_holds_no_key_and_nothing_but_the_serving_that_it_plays(service, runner, agent):
-    house = service.house
-    keys = [house.log.writer._signer.key.private_bytes_raw(), *house.home.ring._keys.values()]
-    playing = ThreadPoolExecutor(1).submit(service.play, agent(pause=5.0))
-    row = until(lambda: house.runners.store.servings(runner=1) or house.runners.store.outstanding(1), "a serving")[0]
-    own = house.home.vault.open(row.task, who="test", why="test").task
-    others = [task for task in house.home.vault.records() if task.id != row.task]
-    print(len(keys), own.goal, len(others))
-    playing.result(PATIENCE)
-    assert 0
