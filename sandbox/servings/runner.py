@@ -17,11 +17,10 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, ClassVar, Protocol, TypeVar
 
 from sandbox.errors import Kind, Malformed, SandboxError, Unavailable
-from sandbox.isolation.run_classes import RunClass
 from sandbox.servings.sealing import KEY_BYTES
 from sandbox.servings.serving import require_handle
 from sandbox.servings.spool import Spool
-from sandbox.servings.supervisor import SupervisorRequest, Supervisors, require_box
+from sandbox.servings.supervisor import SupervisorRequest, Supervisors
 
 RENEW_SECONDS = 15.0
 """Between two words to the service that what is played is still played."""
@@ -100,8 +99,6 @@ class Runner:
         about: what the service is told of it: class, boxes, size, digests of its servers.
         supervisors: who starts the processes that play.
         places: how many servings are played at a time.
-        box: the box that they are played in.
-        run_class: the class of their runs.
         clock: a monotonic clock in seconds.
     """
 
@@ -113,12 +110,10 @@ class Runner:
         supervisors: Supervisors,
         *,
         places: int = 1,
-        box: str = "bwrap",
-        run_class: RunClass = "open",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._service, self._spool, self._about, self._supervisors = service, spool, about, supervisors
-        self._places, self._box, self._run_class, self._clock = places, require_box(box), run_class, clock
+        self._places, self._clock = places, clock
         self._public_key: bytes | None = None
         self._next: SealedServing | None = None
         self._renewed = float("-inf")
@@ -207,9 +202,7 @@ class Runner:
             return
         if len(key) != KEY_BYTES:
             raise Malformed(f"the service gave a key of {len(key)} bytes for serving {handle}")
-        request = SupervisorRequest(
-            handle, sealed.ciphertext, key, public_key, self._spool.folder, self._box, self._run_class
-        )
+        request = SupervisorRequest(handle, sealed.ciphertext, key, public_key, self._spool.folder)
         self._supervisors.start(request)
         log.info("serving %s: started", handle)
         self._next = None

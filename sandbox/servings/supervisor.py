@@ -20,12 +20,13 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sandbox.boxes.box import Box
 from sandbox.boxes.bwrap.box import BwrapBox
@@ -56,8 +57,6 @@ class SupervisorRequest:
         key: its key.
         public_key: the service's, which the hand-in is sealed to.
         spool: the spool's folder.
-        box: `bwrap` or `docker`.
-        run_class: of the runs that are played there.
     """
 
     handle: str
@@ -65,8 +64,6 @@ class SupervisorRequest:
     key: bytes = field(repr=False)
     public_key: bytes
     spool: Path
-    box: str = "bwrap"
-    run_class: RunClass = "open"
 
     def to_bytes(self) -> bytes:
         """Write it as JSON."""
@@ -88,10 +85,18 @@ class Supervisors:
     """Warm parent of supervisors, from its runner's side; started when it is first needed, and again if it died.
 
     Args:
+        box: where they play: `bwrap` or `docker`.
+        run_class: of the runs that are played there.
         machine_lock: the descriptor of the machine's lock, which every supervisor holds too; None: there is none.
+
+    Raises:
+        NotFound: there is no such box.
     """
 
-    def __init__(self, machine_lock: int | None = None) -> None:
+    def __init__(self, box: str = "bwrap", run_class: RunClass = "open", machine_lock: int | None = None) -> None:
+        if box not in BOXES:
+            raise NotFound(f"there is no box {box!r}; the boxes are {', '.join(BOXES)}")
+        self._box, self._run_class = box, run_class
         self._inherited = () if machine_lock is None else (machine_lock,)
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -123,17 +128,19 @@ class Supervisors:
 
     def _running(self) -> socket.socket:
         if self._process is None or self._process.poll() is not None or self._control is None:
-            self._process, self._control = start_clean("-m", "sandbox.servings.supervisor", pass_fds=self._inherited)
+            program = ("-m", "sandbox.servings.supervisor", self._box, self._run_class)
+            self._process, self._control = start_clean(*program, pass_fds=self._inherited)
         return self._control
 
 
-def serve() -> None:
+def serve(name: str, run_class: RunClass) -> None:
     """Fork a supervisor for each message on standard input, until the runner is gone."""
     control = socket.socket(fileno=os.dup(0))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     logging.disable()  # a library's log line may quote what it was given
     for server in (FORK_SERVER, READER):
         server.warm()  # supervisors share these two
+    make_box = BOXES[name](run_class)
     gc.collect()
     gc.freeze()
     while True:
@@ -143,14 +150,14 @@ def serve() -> None:
         if os.fork() == 0:
             try:
                 control.close()
-                _supervise(*descriptors)
+                _supervise(make_box(), *descriptors)
             finally:
                 os._exit(1)
         for descriptor in descriptors:
             os.close(descriptor)
 
 
-def _supervise(request_file: int, lock: int) -> None:
+def _supervise(box: Box, request_file: int, lock: int) -> None:
     """Play one serving, from its request to its sealed hand-in."""
     os.setsid()
     os.set_inheritable(lock, False)  # noqa: FBT003 - its name has no keyword
@@ -165,7 +172,7 @@ def _supervise(request_file: int, lock: int) -> None:
     with suppress(Exception):  # then it could not be made ready, and that is what is handed in
         serving = decrypt_serving(request.handle, request.ciphertext, request.key)
         signal.alarm(_seconds(serving))
-        prepared = LocalPlayer(BOXES[request.box](request.run_class), workers=1).prepare(serving)
+        prepared = LocalPlayer(box, workers=1).prepare(serving)
         # From here on an agent may be what breaks it: without more facts this is a fail.
         hand_in = HandIn(AttemptFacts(Stage.SERVED))
         try:
@@ -181,28 +188,22 @@ def _seconds(serving: Serving) -> int:
     return int(serving.agent.wall + patience.ready + patience.finish + patience.freeze) + SPARE_SECONDS
 
 
-def _docker(run_class: RunClass) -> Box:
+def _bwrap(run_class: RunClass) -> Callable[[], Box]:
+    """Return the box, which holds its copies of programs for all supervisors; looking at them takes a second."""
+    box = BwrapBox(run_class=run_class)
+    box.hold_programs()
+    return lambda: box
+
+
+def _docker(run_class: RunClass) -> Callable[[], Box]:
+    """Return what makes a box: two processes cannot share one connection to an engine."""
     from sandbox.boxes.docker.box import DockerBox  # noqa: PLC0415 - a client that the other box does not load
 
-    return DockerBox(run_class=run_class)
+    return lambda: DockerBox(run_class=run_class)
 
 
-BOXES: dict[str, Callable[[RunClass], Box]] = {
-    "bwrap": lambda run_class: BwrapBox(run_class=run_class),
-    "docker": _docker,
-}
-
-
-def require_box(name: str) -> str:
-    """Return the name of a box.
-
-    Raises:
-        NotFound: there is none of this name.
-    """
-    if name not in BOXES:
-        raise NotFound(f"there is no box {name!r}; the boxes are {', '.join(BOXES)}")
-    return name
+BOXES: dict[str, Callable[[RunClass], Callable[[], Box]]] = {"bwrap": _bwrap, "docker": _docker}
 
 
 if __name__ == "__main__":
-    serve()
+    serve(sys.argv[1], cast("RunClass", sys.argv[2]))

@@ -62,9 +62,9 @@ def start(
     logs.configure()
     stopping = threading.Event()
     with client, end_signals.set_by_signals(stopping), machine_lock.playing(only, stopping.is_set) as lock:
-        supervisors = Supervisors(lock)
+        supervisors = Supervisors(own.name, only, lock)
         logs.log.info("playing %s runs for %s in the box %s", only, to, own.name)
-        Runner(client, Spool(spool), about, supervisors, places=places, box=own.name, run_class=only).run(stopping)
+        Runner(client, Spool(spool), about, supervisors, places=places).run(stopping)
         logs.log.info("stopping; what is played goes on, and the next start hands it in")
         supervisors.close()
 

@@ -358,6 +358,15 @@ class BwrapBox:
                 if group is not None:
                     group.remove()
 
+    def hold_programs(self) -> None:
+        """Make the copies of programs now, and hold them; processes that are forked from this one hold them too.
+
+        Raises:
+            Unavailable: they cannot be made.
+        """
+        for name in ("world", "agent"):
+            self._copy(name)
+
     def _copy(self, name: str) -> Copy:
         """Return the copy of the programs that agents (and relays) or worlds read; it is made where there is none."""
         with self._copying:

@@ -369,12 +369,12 @@ def test_a_box_that_is_lost_in_the_middle_of_a_set_is_reported_not_raised():
 def test_a_task_is_written_down_as_served_before_its_agent_is_let_go():
     order: list[str] = []
     box, agent = in_memory(lambda made: order.append("played"))
-    run_set([a_task()], agent, box, record_serving=lambda _: order.append("served"))
+    run_set([a_task()], agent, box, record_serving=lambda *_: order.append("served"))
     assert order == ["served", "played"]
 
 
 def test_a_task_that_may_not_be_served_ends_the_set_before_its_agent_starts():
-    def refuse(task_id):
+    def refuse(task_id, handle):
         raise NotAllowed(f"{task_id} was served already")
 
     box, agent = in_memory(lambda made: Hands(made).solve())
