@@ -33,7 +33,8 @@ SLEEP = "call('filesystem__list_directory', path='/data/files')\ntime.sleep(600)
 def request_of(folder, story, *, wall=60.0, task=None):
     terms = Terms(agent=ResourceLimits(wall=wall))
     setup = RunSetup.in_box(in_memory()[0], terms=terms)  # whose player is not asked
-    serving = serving_of(Job(PlannedTask(task or a_task()), an_agent(folder / "ada", story), setup, "r-1"))
+    job = Job(PlannedTask(task or a_task()), an_agent(folder / "ada", story), setup, "r-1")
+    serving = serving_of(job, f"s-{secrets.token_hex(16)}")
     key = secrets.token_bytes(KEY_BYTES)
     return SupervisorRequest(serving.handle, encrypt_serving(serving, key), key, PUBLIC, folder / "spool")
 
