@@ -15,7 +15,7 @@ OWN = {"version": 1, "box": "bwrap", "run_class": "sealed", "places": 2}
 
 @pytest.fixture
 def runner(site, monkeypatch):
-    monkeypatch.setattr(routes, "HELD_BACK_SECONDS", 0.0)
+    monkeypatch.setattr(routes, "MAX_HELD_SECONDS", 0)
     site.tokens["north"] = site.house.runners.store.add("north", 90)
     answer = site.post("/runner/v1/registration", OWN | {"programs": programs_digest()}, "north")
     assert answer.status_code == 200, answer.text
@@ -31,7 +31,7 @@ def offer(site, handle: str = HANDLE) -> Offer:
 def start(site) -> Offer:
     """Have the runner take and start a serving of no official run."""
     made = offer(site)
-    assert site.ask("POST", "/runner/v1/work", "north").status_code == 200
+    assert site.ask("POST", "/runner/v1/work?seconds=0", "north").status_code == 200
     assert site.ask("POST", f"/runner/v1/servings/{HANDLE}/start", "north").status_code == 204
     site.house.runners.fleet.record_start(HANDLE)
     site.house.runners.fleet.dispatcher.grant(made)
@@ -46,24 +46,24 @@ def test_a_runner_with_other_servers_or_another_version_is_refused(site, problem
     site.tokens["north"] = site.house.runners.store.add("north", 90)
     for wrong in ({"programs": "0" * 64}, {"programs": programs_digest(), "version": 2}):
         assert problem(site.post("/runner/v1/registration", OWN | wrong, "north")) == "conflict"
-    assert problem(site.ask("POST", "/runner/v1/work", "north")) == "conflict"
+    assert problem(site.ask("POST", "/runner/v1/work?seconds=0", "north")) == "conflict"
 
 
 def test_a_runner_learns_the_key_to_which_it_seals(runner):
     answer = runner.post("/runner/v1/registration", OWN | {"programs": programs_digest()}, "north").json()
-    assert base64.b64decode(answer["hand_in_key"]) == runner.house.runners.fleet.key.public
+    assert bytes.fromhex(answer["public_key"]) == runner.house.runners.fleet.key.public
 
 
 def test_there_is_nothing_to_play_until_there_is(runner):
-    assert runner.ask("POST", "/runner/v1/work", "north").status_code == 204
+    assert runner.ask("POST", "/runner/v1/work?seconds=0", "north").status_code == 204
     offer(runner)
-    taken = runner.ask("POST", "/runner/v1/work", "north").json()
+    taken = runner.ask("POST", "/runner/v1/work?seconds=0", "north").json()
     assert taken == {"handle": HANDLE, "document": base64.b64encode(b"sealed document").decode()}
 
 
 def test_a_key_comes_only_after_the_serving_is_recorded(runner, problem):
     made = offer(runner)
-    runner.ask("POST", "/runner/v1/work", "north")
+    runner.ask("POST", "/runner/v1/work?seconds=0", "north")
     where = f"/runner/v1/servings/{HANDLE}/start"
     assert runner.ask("POST", where, "north").status_code == 204
     assert hand_in(runner, b"early").status_code == 409

@@ -18,8 +18,8 @@ from sandbox.boxes.box import Program
 from sandbox.errors import Lost
 from sandbox.gateway import GatewaySpec
 from sandbox.results.failure import AttemptFacts, Stage
-from sandbox.servings import sealing
 from sandbox.servings.handed_in import HandIn
+from sandbox.servings.sealing import decrypt_serving, seal_hand_in
 from sandbox.servings.serving import Serving
 from sandbox.transcript import Transcript
 from sandbox.world.frozen import FrozenState
@@ -55,6 +55,13 @@ def runner(fleet, house) -> RunnerRecord:
 @pytest.fixture
 def player(fleet, runner):
     return RemotePlayer(fleet, RunnerBox(fleet.runners, "sealed"))
+
+
+class Formless:
+    """What a runner that was taken over may seal: no hand-in."""
+
+    def to_bytes(self) -> bytes:
+        return b"{}"
 
 
 class Playing(threading.Thread):
@@ -93,7 +100,7 @@ def started(fleet, runner, playing: Playing) -> Serving:
     while (key := fleet.dispatcher.request_start(offer.handle, runner.token)) is None:
         waiting.wait(0.01)
     assert playing.recorded == 1, "a key was granted before the serving was recorded"
-    return Serving.from_bytes(sealing.decrypt(offer.handle, offer.document, key))
+    return decrypt_serving(offer.handle, offer.document, key)
 
 
 async def _chunks(content: bytes):
@@ -107,7 +114,7 @@ def hand_in(fleet, runner, content: bytes) -> None:
 
 
 def sealed(fleet, content: HandIn = LEFT, handle: str = HANDLE) -> bytes:
-    return sealing.seal(handle, content.to_bytes(), fleet.key.public)
+    return seal_hand_in(handle, content, fleet.key.public)
 
 
 def test_a_runner_reads_the_serving_and_the_run_reads_what_it_left(fleet, runner, player):
@@ -128,8 +135,8 @@ def test_what_does_not_open_is_a_lost_runner_and_no_error_of_the_run(fleet, runn
     content = {
         "noise": b"\0" * 500,
         "another handle": sealed(fleet, handle="s-" + "2" * 32),
-        "another key": sealing.seal(HANDLE, LEFT.to_bytes(), other),
-        "another form": sealing.seal(HANDLE, b"{}", fleet.key.public),
+        "another key": seal_hand_in(HANDLE, LEFT, other),
+        "another form": seal_hand_in(HANDLE, Formless(), fleet.key.public),
     }[kind]
     playing = Playing(player)
     started(fleet, runner, playing)

@@ -19,7 +19,7 @@ from quarterturn.boxes import choose_box
 from quarterturn.http.serve import make_server
 from quarterturn.progress import NullProgress
 from quarterturn.runners.runner_box import RunnerBox
-from quarterturn.runs.jobs import LocalExecutor
+from quarterturn.runs.jobs import WorkerThreads
 from quarterturn.runs.private_runs import PrivateRuns
 from quarterturn.settings import RunSettings
 from sandbox.errors import NotAllowed
@@ -71,7 +71,7 @@ def served(home: Path) -> Iterator[Service]:
     with closing(Application(home, None)) as house:
         house.home.settings = house.home.settings.model_copy(update={"run": RunSettings(runners=True, wall_seconds=20)})
         addresses: Queue[str] = Queue()
-        app = house.http(LocalExecutor(house.submissions.queue, house.execution.job_worker.work, 0))
+        app = house.http(WorkerThreads(house.submissions.queue, house.execution.job_worker.work, 0))
         server = make_server(app, "127.0.0.1", 0, ready=addresses.put)
         thread = threading.Thread(target=server.run)
         thread.start()
