@@ -127,6 +127,7 @@ class RunnerService:
         self._dispatcher.notify()
 
     def _is_open(self, row: ServingRecord, token: int) -> bool:
-        if row.runner != token or row.state != "started" or self._runners.now() >= row.due:
+        """Say whether a serving may be handed in; who waits for it closes it, once it is overdue."""
+        if row.runner != token or row.state != "started":
             return False
         return row.run is None or self._runs.get(row.run).state not in ENDED

@@ -1,6 +1,7 @@
 """Tests of the interface for runners: who is served, when its key is granted, and what is taken in."""
 
 import base64
+from datetime import timedelta
 
 import pytest
 
@@ -84,6 +85,15 @@ def test_what_is_handed_in_lies_on_the_disk_as_it_came_and_twice_is_once(runner,
     assert place.stat().st_mode & 0o077 == 0
     runner.house.runners.store.close(HANDLE)
     assert problem(hand_in(runner, b"late")) == "conflict"
+
+
+def test_what_is_handed_in_after_an_outage_is_taken_though_it_was_due(runner):
+    start(runner)
+    store = runner.house.runners.store
+    late = store.now() + timedelta(days=1)
+    store._clock = lambda: late
+    assert runner.post("/runner/v1/alive", {"servings": [HANDLE]}, "north").json() == {"wanted": [HANDLE]}
+    assert hand_in(runner, b"what was left").status_code == 204
 
 
 def test_another_runner_and_a_revoked_one_hand_nothing_in(runner, problem):

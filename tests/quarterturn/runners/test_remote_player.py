@@ -23,6 +23,7 @@ from sandbox.servings.sealing import decrypt_serving, seal_hand_in
 from sandbox.servings.serving import Serving
 from sandbox.transcript import Transcript
 from sandbox.world.frozen import FrozenState
+from vault.errors import Unavailable as DatabaseAway
 
 from ...patience import PATIENCE
 
@@ -179,6 +180,46 @@ def test_a_runner_that_hands_nothing_in_until_it_is_due_is_lost(fleet, runner, p
     fleet.runners._clock = lambda: now + timedelta(days=1)
     fleet.dispatcher.notify()
     assert playing.ended().facts.runner_lost
+
+
+def test_a_serving_that_is_overdue_when_the_service_is_back_is_waited_for(fleet, runner, player, house, monkeypatch):
+    stop, later = threading.Event(), house.home.now() + timedelta(days=1)
+    first = Playing(player, stop=stop)
+    started(fleet, runner, first)
+    stop.set()
+    with pytest.raises(Lost):
+        first.ended()
+    first.prepared.close()
+    fleet.runners._clock = lambda: later
+    monkeypatch.setattr(fleet.dispatcher, "wait", lambda _: hand_in(fleet, runner, sealed(fleet)))
+    assert Playing(player).ended() == LEFT
+
+
+def test_a_serving_that_is_overdue_when_the_database_is_back_is_waited_for(fleet, runner, player, house, monkeypatch):
+    playing, later = Playing(player), house.home.now() + timedelta(days=1)
+    started(fleet, runner, playing)
+    look, looks = fleet.runners.serving, []
+
+    def serving(handle: str):
+        looks.append(handle)
+        if len(looks) > 1:
+            return look(handle)
+        fleet.runners._clock = lambda: later
+        raise DatabaseAway("the database cannot be reached")
+
+    def wait(_: float) -> None:
+        if len(looks) == 2:
+            hand_in(fleet, runner, sealed(fleet))
+
+    monkeypatch.setattr(fleet.runners, "serving", serving)
+    monkeypatch.setattr(fleet.dispatcher, "wait", wait)
+    assert playing.ended() == LEFT
+
+
+def test_a_runner_that_hands_nothing_in_after_an_outage_either_is_lost(fleet, runner, player, house, monkeypatch):
+    monkeypatch.setattr(remote_player, "OUTAGE_SECONDS", 0.0)
+    fleet.runners.start(HANDLE, runner.token, run=None, task="", seconds=0.0)
+    assert Playing(player).ended().facts.runner_lost
 
 
 def test_revoking_a_runner_ends_what_it_plays(fleet, runner, player):
