@@ -8,10 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from quarterturn.errors import Refused
+from sandbox.servings.sealing import MAX_SEALED
 from vault.files import sync
 
-MAX_BYTES = 192 * 1024 * 1024
-"""A frozen state has 64 MiB at most; a backend's is handed in with what was read of it."""
 _ONLY_OURS = 0o700
 
 
@@ -35,7 +34,7 @@ class HandedIn:
         """Write what comes to the disk, whole or not at all.
 
         Raises:
-            TooLarge: it is over `MAX_BYTES`.
+            TooLarge: it is over `MAX_SEALED`.
             OSError: it cannot be written.
         """
         self._folder.mkdir(mode=_ONLY_OURS, exist_ok=True)
@@ -44,8 +43,8 @@ class HandedIn:
             with part.open("xb") as file:
                 async for chunk in body:
                     count += len(chunk)
-                    if count > MAX_BYTES:
-                        raise TooLarge(f"what was handed in is over {MAX_BYTES} bytes", limit=None)
+                    if count > MAX_SEALED:
+                        raise TooLarge(f"what was handed in is over {MAX_SEALED} bytes", limit=None)
                     file.write(chunk)
                 file.flush()
                 os.fsync(file.fileno())

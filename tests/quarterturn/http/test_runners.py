@@ -106,7 +106,7 @@ def test_another_runner_and_a_revoked_one_hand_nothing_in(runner, problem):
 
 
 def test_a_hand_in_over_its_cap_leaves_nothing(runner, problem, monkeypatch):
-    monkeypatch.setattr(handed_in, "MAX_BYTES", 100)
+    monkeypatch.setattr(handed_in, "MAX_SEALED", 100)
     start(runner)
     assert problem(hand_in(runner, b"x" * 101)) == "too-large"
     assert not list(runner.house.home.places.handed_in.iterdir())
