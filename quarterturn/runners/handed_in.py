@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
+
+from starlette.concurrency import run_in_threadpool
 
 from quarterturn.errors import Refused
 from sandbox.servings.sealing import MAX_SEALED
@@ -45,13 +48,14 @@ class HandedIn:
                     count += len(chunk)
                     if count > MAX_SEALED:
                         raise TooLarge(f"what was handed in is over {MAX_SEALED} bytes", limit=None)
-                    file.write(chunk)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(self._place(handle))
-            sync(self._folder)
+                    await run_in_threadpool(file.write, chunk)
+                await run_in_threadpool(self._settle, file, part, handle)
         finally:
             part.unlink(missing_ok=True)
+
+    def handles(self) -> Sequence[str]:
+        """List the servings for which something lies here."""
+        return [path.stem for path in self._folder.glob("*.sealed")]
 
     def read(self, handle: str) -> bytes:
         """Return what was handed in for a serving.
@@ -65,6 +69,12 @@ class HandedIn:
         """Remove it, if it is there."""
         with suppress(FileNotFoundError):
             self._place(handle).unlink()
+
+    def _settle(self, file: BinaryIO, part: Path, handle: str) -> None:
+        file.flush()
+        os.fsync(file.fileno())
+        part.replace(self._place(handle))
+        sync(self._folder)
 
     def _place(self, handle: str) -> Path:
         return self._folder / f"{handle}.sealed"

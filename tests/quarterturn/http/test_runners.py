@@ -96,6 +96,19 @@ def test_what_is_handed_in_after_an_outage_is_taken_though_it_was_due(runner):
     assert hand_in(runner, b"what was left").status_code == 204
 
 
+def test_what_nobody_waits_for_any_more_is_removed_when_a_service_starts(runner):
+    start(runner)
+    hand_in(runner, b"what was left")
+    fleet, catch_up = runner.house.runners.fleet, runner.house.execution.catch_up
+    catch_up()
+    assert fleet.handed_in.handles() == [HANDLE], "somebody may wait for it"
+    late = fleet.runners.now() + timedelta(days=1)
+    fleet.runners._clock = lambda: late
+    catch_up()
+    assert fleet.handed_in.handles() == []
+    assert fleet.runners.serving(HANDLE).state == "closed"
+
+
 def test_another_runner_and_a_revoked_one_hand_nothing_in(runner, problem):
     start(runner)
     runner.tokens["south"] = runner.house.runners.store.add("south", 90)
