@@ -130,7 +130,7 @@ def _as_runner_errors() -> Iterator[None]:
     try:
         yield
     except ApiError as error:
-        if error.problem.code in ("not-found", "conflict"):
+        if error.problem.code in ("not-found", "conflict", "too-large"):
             raise Gone(str(error)) from None
         if error.kind in ("unavailable", "quota"):
             raise Unavailable(str(error)) from None

@@ -76,6 +76,7 @@ class ExecutionServices:
         return WorkerThreads(self.submissions.queue, self.job_worker.work, workers, only)
 
     def catch_up(self) -> None:
-        """Write what a process that died may have left: the public view, and the traces of retired tasks."""
+        """Write what a process that died may have left: the public view, traces, and hand-ins of ended runs."""
         self.submissions.refresh_view()
         self.submissions.trace_release.release_all()
+        self.runners.service.remove_leftovers()

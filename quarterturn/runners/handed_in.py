@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
+
+from starlette.concurrency import run_in_threadpool
 
 from quarterturn.errors import Refused
+from sandbox.servings.sealing import MAX_SEALED
 from vault.files import sync
 
-MAX_BYTES = 192 * 1024 * 1024
-"""A frozen state has 64 MiB at most; a backend's is handed in with what was read of it."""
 _ONLY_OURS = 0o700
 
 
@@ -35,7 +37,7 @@ class HandedIn:
         """Write what comes to the disk, whole or not at all.
 
         Raises:
-            TooLarge: it is over `MAX_BYTES`.
+            TooLarge: it is over `MAX_SEALED`.
             OSError: it cannot be written.
         """
         self._folder.mkdir(mode=_ONLY_OURS, exist_ok=True)
@@ -44,15 +46,16 @@ class HandedIn:
             with part.open("xb") as file:
                 async for chunk in body:
                     count += len(chunk)
-                    if count > MAX_BYTES:
-                        raise TooLarge(f"what was handed in is over {MAX_BYTES} bytes", limit=None)
-                    file.write(chunk)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(self._place(handle))
-            sync(self._folder)
+                    if count > MAX_SEALED:
+                        raise TooLarge(f"what was handed in is over {MAX_SEALED} bytes", limit=None)
+                    await run_in_threadpool(file.write, chunk)
+                await run_in_threadpool(self._settle, file, part, handle)
         finally:
             part.unlink(missing_ok=True)
+
+    def handles(self) -> Sequence[str]:
+        """List the servings for which something lies here."""
+        return [path.stem for path in self._folder.glob("*.sealed")]
 
     def read(self, handle: str) -> bytes:
         """Return what was handed in for a serving.
@@ -66,6 +69,12 @@ class HandedIn:
         """Remove it, if it is there."""
         with suppress(FileNotFoundError):
             self._place(handle).unlink()
+
+    def _settle(self, file: BinaryIO, part: Path, handle: str) -> None:
+        file.flush()
+        os.fsync(file.fileno())
+        part.replace(self._place(handle))
+        sync(self._folder)
 
     def _place(self, handle: str) -> Path:
         return self._folder / f"{handle}.sealed"

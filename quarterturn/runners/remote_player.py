@@ -4,6 +4,7 @@
 2. What a runner hands in is a file, sealed to this service. It is opened here, and removed once the run has sealed it.
 3. A run that another process goes on with finds its started servings by their rows, and waits for what they left.
 4. Where nothing comes until a serving is due, its runner is lost: nobody can tell what happened there, so it is a fail.
+   After an outage of the service or its database, the runner first has time to hand in.
 5. While no runner of the class is alive, nothing is served; after `NO_RUNNER_SECONDS` the run is put off.
 """
 
@@ -112,15 +113,22 @@ class RemoteServing:
         dispatcher.grant(offer)
 
     def _wait_for_hand_in(self, stop: threading.Event) -> HandIn:
-        """Wait until what was left arrives, or until it is due."""
+        """Wait until what was left arrives, or is overdue.
+
+        While we were away nothing could be handed in: after that, a runner has `OUTAGE_SECONDS` whatever the row says.
+        """
         handle, runners = self._serving.handle, self._fleet.runners
+        back_at = time.monotonic() if self._has_started else float("-inf")
         while True:
-            with suppress(DatabaseAway):  # nobody can tell; what is handed in waits on the runner's disk or on ours
+            try:
                 row = runners.serving(handle)
-                if row is None or row.state == "closed" or (row.state == "started" and runners.now() >= row.due):
-                    return _lost_runner()
-                if row.state == "handed-in":
+                if row is not None and row.state == "handed-in":
                     return self._opened()
+                is_late = row is not None and runners.now() >= row.due and time.monotonic() >= back_at + OUTAGE_SECONDS
+                if row is None or row.state == "closed" or is_late:
+                    return _lost_runner()
+            except DatabaseAway:  # nobody can tell; what is handed in waits on the runner's disk or on ours
+                back_at = time.monotonic()
             _require_wanted(stop)
             self._fleet.dispatcher.wait(LOOK)
 

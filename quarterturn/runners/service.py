@@ -126,7 +126,19 @@ class RunnerService:
             raise NotAllowed(f"nothing is taken for the serving {handle} any more")
         self._dispatcher.notify()
 
+    def remove_leftovers(self) -> None:
+        """Remove what was handed in and nobody waits for any more: its run ended, or its process died, before."""
+        for handle in self._handed_in.handles():
+            row = self._runners.serving(handle)
+            if row is None or row.state == "closed" or self._has_ended(row):
+                self._runners.close(handle)
+                self._handed_in.remove(handle)
+
+    def _has_ended(self, row: ServingRecord) -> bool:
+        return self._runners.now() >= row.due if row.run is None else self._runs.get(row.run).state in ENDED
+
     def _is_open(self, row: ServingRecord, token: int) -> bool:
-        if row.runner != token or row.state != "started" or self._runners.now() >= row.due:
+        """Say whether a serving may be handed in; who waits for it closes it, once it is overdue."""
+        if row.runner != token or row.state != "started":
             return False
         return row.run is None or self._runs.get(row.run).state not in ENDED

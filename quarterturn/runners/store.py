@@ -11,6 +11,7 @@ from sqlalchemy import Engine, update
 from sqlmodel import Session, col, select
 
 from quarterturn.accounts.store import Accounts
+from quarterturn.accounts.tables import TokenRow
 from quarterturn.errors import NotFound, Refused
 from quarterturn.runners.tables import RunnerRow, ServingRow
 from vault.database import join_or_begin, transaction
@@ -87,11 +88,11 @@ class Runners:
 
         Raises:
             Malformed: the name is no pseudonym, or the time is too long.
-            Refused: there is a runner of this name.
+            Refused: there is or was a runner of this name.
         """
         with Session(self._engine) as session:
             if session.exec(select(RunnerRow).where(RunnerRow.name == name)).first() is not None:
-                raise Refused(f"there is a runner '{name}': revoke it first, or choose another name")
+                raise Refused(f"there is or was a runner '{name}': choose another name")
         text, token = self._accounts.create(name, "machine", days=days)
         with transaction(self._engine) as session:
             session.add(RunnerRow(token=token.id, name=name))
@@ -100,7 +101,8 @@ class Runners:
     def list(self) -> Sequence[RunnerRecord]:
         """List the runners that were not revoked, by name."""
         with Session(self._engine) as session:
-            return [_runner(row) for row in session.exec(select(RunnerRow).order_by(RunnerRow.name)).all()]
+            query = select(RunnerRow).join(TokenRow).where(col(TokenRow.revoked_at).is_(None))
+            return [_runner(row) for row in session.exec(query.order_by(RunnerRow.name)).all()]
 
     def register(self, token: int, *, box: str, run_class: str, places: int, programs: str) -> None:
         """Record what a runner says about itself, and that it is alive."""

@@ -80,7 +80,7 @@ class _RunContext:
 
 
 class PrivateJournal(OfficialJournal):
-    """Journal of an official run that is played here: it ends where its lease, its owner or an upstream is gone."""
+    """Journal of an official run of this service: it ends where its lease, its owner or an upstream is gone."""
 
     def __init__(self, run_tasks: RunTasks, context: _RunContext, judged_by: Mapping[str, str]) -> None:
         super().__init__(run_tasks, context.run, judged_by)

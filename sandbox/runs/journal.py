@@ -1,6 +1,6 @@
 """Journal of a run: what is recorded of it, and asked about it, while a set of tasks is played.
 
-`RunJournal` keeps nothing; that of a run which is bound to the public log is in `rotation.runs.journal`.
+`RunJournal` keeps nothing; that of a run which is bound to the public log is `rotation.runs.run_tasks.OfficialJournal`.
 """
 
 from __future__ import annotations

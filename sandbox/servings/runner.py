@@ -167,9 +167,9 @@ class Runner:
         return True
 
     def _settle(self, handle: str, *, died: bool) -> None:
-        """Hand in what was left. Of one that died nothing is: the service misses it in the next renewal."""
+        """Hand in what was left. One that died left nothing: the service waits until it is due."""
         if died:
-            log.error("serving %s: its supervisor died and left nothing", handle)
+            log.error("serving %s: its supervisor died and left nothing; the service waits until it is due", handle)
         else:
             try:
                 with self._spool.open(handle) as sealed:

@@ -22,9 +22,10 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -39,12 +40,17 @@ from sandbox.results.failure import AttemptFacts, Stage
 from sandbox.runner_identity import runner
 from sandbox.servings.handed_in import HandIn
 from sandbox.servings.local_player import LocalPlayer
-from sandbox.servings.sealing import decrypt_serving, seal_hand_in
+from sandbox.servings.sealing import MAX_SEALED, decrypt_serving, seal_hand_in
 from sandbox.servings.serving import Serving
 from sandbox.servings.spool import Spool
 
 SPARE_SECONDS = 600
-"""Beyond the agent's time and the timeouts of its parts: for reading back, and checking the machinery."""
+"""Beyond the agent's time and the timeouts of its parts: for reading back, and checking the machinery.
+
+What was left then has as long to reach the disk.
+"""
+DISK_PAUSE_SECONDS = 5.0
+"""Between two tries to write to a disk that is full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +114,17 @@ class Supervisors:
             NotAllowed: the serving is being played already.
             Unavailable: no process can be made.
         """
-        lock = Spool(request.spool).lock(request.handle)
         try:
-            with os.fdopen(os.memfd_create("request"), "w+b") as file:
-                file.write(request.to_bytes())
-                file.seek(0)
-                socket.send_fds(self._running(), [b"!"], [file.fileno(), lock])
+            lock = Spool(request.spool).lock(request.handle)
+            try:
+                with os.fdopen(os.memfd_create("request"), "w+b") as file:
+                    file.write(request.to_bytes())
+                    file.seek(0)
+                    socket.send_fds(self._running(), [b"!"], [file.fileno(), lock])
+            finally:
+                os.close(lock)
         except OSError as error:
             raise Unavailable(f"no supervisor can be started: {error}") from error
-        finally:
-            os.close(lock)
 
     def close(self) -> None:
         """End the warm parent; its supervisors go on."""
@@ -179,8 +186,27 @@ def _supervise(box: Box, request_file: int, lock: int) -> None:
             hand_in = prepared.play(lambda: None, stop)  # its start was recorded before its key was given
         finally:
             prepared.close()
-    Spool(request.spool).keep(request.handle, seal_hand_in(request.handle, hand_in, request.public_key))
+    signal.alarm(SPARE_SECONDS)
+    keep_hand_in(request, hand_in)
     os._exit(0)
+
+
+def keep_hand_in(request: SupervisorRequest, hand_in: HandIn, wait: Callable[[float], object] = time.sleep) -> None:
+    """Seal what was left and keep it in the spool; on a full disk, try again for as long as this process lives.
+
+    What is longer than a service takes is kept without the parts that an agent can make as long as it likes.
+    """
+    sealed = seal_hand_in(request.handle, hand_in, request.public_key)
+    if len(sealed) > MAX_SEALED:
+        only_facts = HandIn(replace(hand_in.facts, too_large=True), machine=hand_in.machine)
+        sealed = seal_hand_in(request.handle, only_facts, request.public_key)
+    while True:
+        try:
+            Spool(request.spool).keep(request.handle, sealed)
+        except OSError:  # what was left is nowhere else
+            wait(DISK_PAUSE_SECONDS)
+        else:
+            return
 
 
 def _seconds(serving: Serving) -> int:

@@ -1,6 +1,7 @@
 """Tests of the interface for runners: who is served, when its key is granted, and what is taken in."""
 
 import base64
+from datetime import timedelta
 
 import pytest
 
@@ -86,6 +87,28 @@ def test_what_is_handed_in_lies_on_the_disk_as_it_came_and_twice_is_once(runner,
     assert problem(hand_in(runner, b"late")) == "conflict"
 
 
+def test_what_is_handed_in_after_an_outage_is_taken_though_it_was_due(runner):
+    start(runner)
+    store = runner.house.runners.store
+    late = store.now() + timedelta(days=1)
+    store._clock = lambda: late
+    assert runner.post("/runner/v1/alive", {"servings": [HANDLE]}, "north").json() == {"wanted": [HANDLE]}
+    assert hand_in(runner, b"what was left").status_code == 204
+
+
+def test_what_nobody_waits_for_any_more_is_removed_when_a_service_starts(runner):
+    start(runner)
+    hand_in(runner, b"what was left")
+    fleet, catch_up = runner.house.runners.fleet, runner.house.execution.catch_up
+    catch_up()
+    assert fleet.handed_in.handles() == [HANDLE], "somebody may wait for it"
+    late = fleet.runners.now() + timedelta(days=1)
+    fleet.runners._clock = lambda: late
+    catch_up()
+    assert fleet.handed_in.handles() == []
+    assert fleet.runners.serving(HANDLE).state == "closed"
+
+
 def test_another_runner_and_a_revoked_one_hand_nothing_in(runner, problem):
     start(runner)
     runner.tokens["south"] = runner.house.runners.store.add("south", 90)
@@ -96,7 +119,7 @@ def test_another_runner_and_a_revoked_one_hand_nothing_in(runner, problem):
 
 
 def test_a_hand_in_over_its_cap_leaves_nothing(runner, problem, monkeypatch):
-    monkeypatch.setattr(handed_in, "MAX_BYTES", 100)
+    monkeypatch.setattr(handed_in, "MAX_SEALED", 100)
     start(runner)
     assert problem(hand_in(runner, b"x" * 101)) == "too-large"
     assert not list(runner.house.home.places.handed_in.iterdir())

@@ -23,6 +23,7 @@ from sandbox.servings.sealing import decrypt_serving, seal_hand_in
 from sandbox.servings.serving import Serving
 from sandbox.transcript import Transcript
 from sandbox.world.frozen import FrozenState
+from vault.errors import Unavailable as DatabaseAway
 
 from ...patience import PATIENCE
 
@@ -57,7 +58,9 @@ def player(fleet, runner):
     return RemotePlayer(fleet, RunnerBox(fleet.runners, "sealed"))
 
 
-class NoHandIn:
+class Formless:
+    """What a runner that was taken over may seal: no hand-in."""
+
     def to_bytes(self) -> bytes:
         return b"{}"
 
@@ -134,7 +137,7 @@ def test_what_does_not_open_is_a_lost_runner_and_no_error_of_the_run(fleet, runn
         "noise": b"\0" * 500,
         "another handle": sealed(fleet, handle="s-" + "2" * 32),
         "another key": seal_hand_in(HANDLE, LEFT, other),
-        "another form": seal_hand_in(HANDLE, NoHandIn(), fleet.key.public),
+        "another form": seal_hand_in(HANDLE, Formless(), fleet.key.public),
     }[kind]
     playing = Playing(player)
     started(fleet, runner, playing)
@@ -177,6 +180,46 @@ def test_a_runner_that_hands_nothing_in_until_it_is_due_is_lost(fleet, runner, p
     fleet.runners._clock = lambda: now + timedelta(days=1)
     fleet.dispatcher.notify()
     assert playing.ended().facts.runner_lost
+
+
+def test_a_serving_that_is_overdue_when_the_service_is_back_is_waited_for(fleet, runner, player, house, monkeypatch):
+    stop, later = threading.Event(), house.home.now() + timedelta(days=1)
+    first = Playing(player, stop=stop)
+    started(fleet, runner, first)
+    stop.set()
+    with pytest.raises(Lost):
+        first.ended()
+    first.prepared.close()
+    fleet.runners._clock = lambda: later
+    monkeypatch.setattr(fleet.dispatcher, "wait", lambda _: hand_in(fleet, runner, sealed(fleet)))
+    assert Playing(player).ended() == LEFT
+
+
+def test_a_serving_that_is_overdue_when_the_database_is_back_is_waited_for(fleet, runner, player, house, monkeypatch):
+    playing, later = Playing(player), house.home.now() + timedelta(days=1)
+    started(fleet, runner, playing)
+    look, looks = fleet.runners.serving, []
+
+    def serving(handle: str):
+        looks.append(handle)
+        if len(looks) > 1:
+            return look(handle)
+        fleet.runners._clock = lambda: later
+        raise DatabaseAway("the database cannot be reached")
+
+    def wait(_: float) -> None:
+        if len(looks) >= 2 and look(HANDLE).state == "started":
+            hand_in(fleet, runner, sealed(fleet))
+
+    monkeypatch.setattr(fleet.runners, "serving", serving)
+    monkeypatch.setattr(fleet.dispatcher, "wait", wait)
+    assert playing.ended() == LEFT
+
+
+def test_a_runner_that_hands_nothing_in_after_an_outage_either_is_lost(fleet, runner, player, house, monkeypatch):
+    monkeypatch.setattr(remote_player, "OUTAGE_SECONDS", 0.0)
+    fleet.runners.start(HANDLE, runner.token, run=None, task="", seconds=0.0)
+    assert Playing(player).ended().facts.runner_lost
 
 
 def test_revoking_a_runner_ends_what_it_plays(fleet, runner, player):

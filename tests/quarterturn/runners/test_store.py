@@ -70,7 +70,7 @@ def test_a_runner_that_never_registered_is_not_alive(runners):
 
 
 def test_a_name_is_given_once_and_a_foreign_token_registers_nothing(runners, accounts, north):
-    with pytest.raises(Refused, match="there is a runner 'north'"):
+    with pytest.raises(Refused, match="there is or was a runner 'north'"):
         runners.add("north", 90)
     _, token = accounts.create("ada", "submitter")
     with pytest.raises(NotFound, match="no runner's; make one with `quarterturn runner add NAME`"):
@@ -96,6 +96,7 @@ def test_revoking_ends_token_and_servings_and_lists_all_that_it_started(runners,
     assert [(serving.handle, serving.state) for serving in listed] == [("s-1", "handed-in"), ("s-2", "closed")]
     assert not runners.hand_in("s-2", north)
     assert not runners.alive()
+    assert not runners.list()
     assert [token.revoked_at is not None for token in accounts.list()] == [True]
     with pytest.raises(NotFound, match="there is no runner 'south'"):
         runners.revoke("south")
