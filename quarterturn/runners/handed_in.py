@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
-
-from starlette.concurrency import run_in_threadpool
 
 from quarterturn.errors import Refused
 from sandbox.servings.sealing import MAX_SEALED
@@ -48,8 +47,8 @@ class HandedIn:
                     count += len(chunk)
                     if count > MAX_SEALED:
                         raise TooLarge(f"what was handed in is over {MAX_SEALED} bytes", limit=None)
-                    await run_in_threadpool(file.write, chunk)
-                await run_in_threadpool(self._settle, file, part, handle)
+                    await asyncio.to_thread(file.write, chunk)
+                await asyncio.to_thread(self._settle, file, part, handle)
         finally:
             part.unlink(missing_ok=True)
 

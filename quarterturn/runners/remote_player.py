@@ -124,6 +124,8 @@ class RemoteServing:
                 row = runners.serving(handle)
                 if row is not None and row.state == "handed-in":
                     return self._opened()
+                if row is not None and row.state == "unbegun":
+                    return HandIn(AttemptFacts(Stage.GATEWAY))  # as where a place cannot be made: it is served again
                 is_late = row is not None and runners.now() >= row.due and time.monotonic() >= back_at + OUTAGE_SECONDS
                 if row is None or row.state == "closed" or is_late:
                     return _lost_runner()

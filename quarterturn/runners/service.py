@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterable, Collection
 from dataclasses import dataclass
-
-from starlette.concurrency import run_in_threadpool
 
 from quarterturn.errors import NotAllowed, NotFound, Refused
 from quarterturn.runners.dispatcher import Offer
@@ -93,12 +92,16 @@ class RunnerService:
     def start(self, token: int, handle: str) -> bytes | None:
         """Return the key of a serving that a runner took, or None where it is not granted yet.
 
+        A key is lost with the process of its run. A runner that still asks for one has not begun to play.
+
         Raises:
             NotFound: it is not the runner's (any more).
         """
         try:
             return self._dispatcher.request_start(handle, token)
         except KeyError:
+            self._runners.mark_unbegun(handle, token)
+            self._dispatcher.notify()
             raise NotFound(f"the serving {handle} is not this runner's any more") from None
 
     def still_wanted(self, token: int, handles: Collection[str]) -> list[str]:
@@ -115,13 +118,13 @@ class RunnerService:
             NotAllowed: the serving is not the runner's, or nothing is taken for it any more.
             TooLarge, OSError: as for `HandedIn.receive`.
         """
-        row = await run_in_threadpool(self._runners.serving, handle)
+        row = await asyncio.to_thread(self._runners.serving, handle)
         if row is not None and row.runner == token and row.state == "handed-in":
             return
-        if row is None or not await run_in_threadpool(self._is_open, row, token):
+        if row is None or not await asyncio.to_thread(self._is_open, row, token):
             raise NotAllowed(f"nothing is taken for the serving {handle} any more")
         await self._handed_in.receive(handle, body)
-        if not await run_in_threadpool(self._runners.hand_in, handle, token):
+        if not await asyncio.to_thread(self._runners.hand_in, handle, token):
             self._handed_in.remove(handle)
             raise NotAllowed(f"nothing is taken for the serving {handle} any more")
         self._dispatcher.notify()

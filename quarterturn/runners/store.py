@@ -11,7 +11,6 @@ from sqlalchemy import Engine, update
 from sqlmodel import Session, col, select
 
 from quarterturn.accounts.store import Accounts
-from quarterturn.accounts.tables import TokenRow
 from quarterturn.errors import NotFound, Refused
 from quarterturn.runners.tables import RunnerRow, ServingRow
 from vault.database import join_or_begin, transaction
@@ -22,7 +21,7 @@ ALIVE_SECONDS = 60.0
 SEEN_SECONDS = 10.0
 """How exactly it is recorded when a runner was heard of; anything finer would write a row for each request."""
 
-ServingState = Literal["started", "handed-in", "closed"]
+ServingState = Literal["started", "handed-in", "unbegun", "closed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,8 @@ class ServingRecord:
         run: the number of its official run, or None.
         task: the id of its task.
         runner: the number of the runner's token.
-        state: `started`, `handed-in` once what was left has arrived, `closed` when nothing of it is taken any more.
+        state: `started`, `handed-in` once what was left has arrived, `unbegun` where its runner never got the key,
+            `closed` when nothing of it is taken any more.
         started_at: when its key was handed to the runner.
         due: until when what it leaves is waited for.
     """
@@ -100,9 +100,10 @@ class Runners:
 
     def list(self) -> Sequence[RunnerRecord]:
         """List the runners that were not revoked, by name."""
+        revoked = {token.id for token in self._accounts.list() if token.revoked_at is not None}
         with Session(self._engine) as session:
-            query = select(RunnerRow).join(TokenRow).where(col(TokenRow.revoked_at).is_(None))
-            return [_runner(row) for row in session.exec(query.order_by(RunnerRow.name)).all()]
+            rows = session.exec(select(RunnerRow).order_by(RunnerRow.name)).all()
+            return [_runner(row) for row in rows if row.token not in revoked]
 
     def register(self, token: int, *, box: str, run_class: str, places: int, programs: str) -> None:
         """Record what a runner says about itself, and that it is alive."""
@@ -163,6 +164,13 @@ class Runners:
             change = update(ServingRow).where(*own, col(ServingRow.state) == "started")
             session.exec(change.values(state="handed-in", ended_at=self._now()))
             return session.exec(select(ServingRow).where(*own, ServingRow.state == "handed-in")).first() is not None
+
+    def mark_unbegun(self, handle: str, runner: int) -> None:
+        """Record that a runner never got the key of a serving that was to start: nothing of it was played."""
+        own = (col(ServingRow.handle) == handle, col(ServingRow.runner) == runner)
+        with transaction(self._engine) as session:
+            change = update(ServingRow).where(*own, col(ServingRow.state) == "started")
+            session.exec(change.values(state="unbegun", ended_at=self._now()))
 
     def close(self, handle: str) -> None:
         """Take nothing more for a serving."""

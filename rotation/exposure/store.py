@@ -7,7 +7,7 @@ withdrawal, and a person decides.
 
 There are two limits:
 
-- *servings to one submitter*. A private run shows its owner at most 96 bits about 200 tasks
+- *servings to one submitter*. A private run shows its owner at most 97 bits about 200 tasks
   (`docs/reference/covert-channels.md`), half a bit per task, and a goal has about a hundred: after some 200 servings an
   agent could have leaked all of it to its owner, and well before that it is proposed. Counted per task.
 - *readers* outside the sandbox. None of them can be made to forget, and each may keep or train on what it was sent.

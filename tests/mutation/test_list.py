@@ -19,7 +19,7 @@ def text_of(path):
 
 def _function(node):
     """Return the function of a test's name; empty for a file or a folder."""
-    return node.partition("::")[2].partition("[")[0]
+    return node.partition("::")[2].rpartition("::")[2].partition("[")[0]
 
 
 def test_the_mutants_are_spread_over_the_packages():

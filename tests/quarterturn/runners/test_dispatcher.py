@@ -8,6 +8,8 @@ import pytest
 from quarterturn.runners.dispatcher import HELD_SECONDS, Dispatcher, Offer
 from quarterturn.runners.store import RunnerRecord
 
+from ...patience import PATIENCE
+
 SEALED = RunnerRecord(1, "north", "docker", "sealed", 2, "0" * 64, None)
 OPEN = replace(SEALED, token=2, name="south", run_class="open")
 
@@ -102,7 +104,7 @@ def test_what_is_closed_wakes_who_waits_and_is_offered_no_more(dispatcher):
     dispatcher.take(SEALED)
     closer = threading.Timer(0.01, dispatcher.close, ["s-1"])
     closer.start()
-    dispatcher.wait(60)
+    dispatcher.wait(PATIENCE)
     closer.join()
     with pytest.raises(KeyError):
         dispatcher.request_start("s-1", SEALED.token)

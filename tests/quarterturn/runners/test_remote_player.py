@@ -9,15 +9,16 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from quarterturn.app import Application
-from quarterturn.errors import Unavailable
+from quarterturn.errors import NotFound, Unavailable
 from quarterturn.runners import remote_player
+from quarterturn.runners.dispatcher import Offer
 from quarterturn.runners.remote_player import RemotePlayer
 from quarterturn.runners.runner_box import RunnerBox
 from quarterturn.runners.store import RunnerRecord
 from sandbox.boxes.box import Program
 from sandbox.errors import Lost
 from sandbox.gateway import GatewaySpec
-from sandbox.results.failure import AttemptFacts, Stage
+from sandbox.results.failure import AttemptFacts, Ruling, Stage, classify
 from sandbox.servings.handed_in import HandIn
 from sandbox.servings.sealing import decrypt_serving, seal_hand_in
 from sandbox.servings.serving import Serving
@@ -25,7 +26,7 @@ from sandbox.transcript import Transcript
 from sandbox.world.frozen import FrozenState
 from vault.errors import Unavailable as DatabaseAway
 
-from ...patience import PATIENCE
+from ...patience import PATIENCE, until
 
 HANDLE = "s-" + "1" * 32
 SPEC = GatewaySpec(alias="r-1", goal="find the kingfisher", tools=[], servers=["filesystem"], max_steps=5)
@@ -93,13 +94,23 @@ class Playing(threading.Thread):
         return self.result
 
 
+def taken(fleet, runner) -> Offer:
+    """Take what is offered, once something is."""
+    offers: list[Offer] = []
+
+    def take() -> bool:
+        offers.extend(offer for offer in [fleet.dispatcher.take(runner)] if offer)
+        return bool(offers)
+
+    until(take, "an offer")
+    return offers[0]
+
+
 def started(fleet, runner, playing: Playing) -> Serving:
     """Take and start what is offered, as a runner does, and return the serving that it reads."""
-    waiting = threading.Event()
-    while (offer := fleet.dispatcher.take(runner)) is None:
-        waiting.wait(0.01)
-    while (key := fleet.dispatcher.request_start(offer.handle, runner.token)) is None:
-        waiting.wait(0.01)
+    offer = taken(fleet, runner)
+    until(lambda: fleet.dispatcher.request_start(offer.handle, runner.token), "its key")
+    key = fleet.dispatcher.request_start(offer.handle, runner.token)
     assert playing.recorded == 1, "a key was granted before the serving was recorded"
     return decrypt_serving(offer.handle, offer.document, key)
 
@@ -235,9 +246,7 @@ def test_a_serving_that_cannot_be_recorded_is_never_granted(fleet, runner, playe
             raise Unavailable("the database is away")
 
     playing = Refusing(player)
-    waiting = threading.Event()
-    while (offer := fleet.dispatcher.take(runner)) is None:
-        waiting.wait(0.01)
+    offer = taken(fleet, runner)
     assert fleet.dispatcher.request_start(offer.handle, runner.token) is None
     with pytest.raises(Unavailable, match="the database is away"):
         playing.ended()
@@ -258,3 +267,15 @@ def test_no_box_is_made_where_no_runner_of_the_class_is_alive(fleet, runner):
     assert RunnerBox(fleet.runners, "sealed").name == "bwrap"
     with pytest.raises(Unavailable, match="no runner for open runs is alive: start one with"):
         RunnerBox(fleet.runners, "open")
+
+
+def test_a_serving_whose_key_was_lost_with_its_process_is_served_again_and_costs_nothing(fleet, runner, player, house):
+    fleet.dispatcher.offer(Offer(HANDLE, "bwrap", "sealed", b"sealed", b"test-key", 600.0))
+    fleet.dispatcher.take(runner)
+    fleet.dispatcher.request_start(HANDLE, runner.token)
+    fleet.record_start(HANDLE)
+    fleet.dispatcher.close(HANDLE)  # with the process that held the key
+    playing = Playing(player)
+    with pytest.raises(NotFound):
+        house.runners.service.start(runner.token, HANDLE)
+    assert classify(playing.ended().facts) == Ruling("ours", "place-not-ready")
