@@ -83,7 +83,7 @@ def test_an_upgrade_says_what_it_did_and_can_be_repeated(ask, home, tmp_path, mo
     before = (home / "quarterturn.db").read_bytes()
     code, said = ask("upgrade")
     assert code == 0
-    assert f"{home} is upgraded from revision 0001 to 0004: 0003_fair_rounds, 0004_more." in said
+    assert f"{home} is upgraded from revision 0001 to 0004: 0002_runners, 0003_fair_rounds, 0004_more." in said
     copy = home / "quarterturn.db.0001"
     assert f"A copy of the database as it was: {copy}" in said
     assert (copy.stat().st_mode & 0o777, len(copy.read_bytes())) == (0o600, len(before))

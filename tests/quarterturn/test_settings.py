@@ -35,7 +35,7 @@ FIRST = '[benchmark]\nfirst_month = "2026-12"\n'
         (FIRST + 'origin = "a\\nb"\n', "'benchmark.origin' is wrong"),
         (FIRST + "[rum]\nworkers = 2\n", "'rum' is not a setting; did you mean 'run'?"),
         (FIRST + "[run]\nworker = 2\n", "'run.worker' is not a setting; did you mean 'workers'?"),
-        (FIRST + "[run]\nzebra = 2\n", "the keys here are: box, runtime, wall_seconds, workers"),
+        (FIRST + "[run]\nzebra = 2\n", "the keys here are: box, runners, runtime, wall_seconds, workers"),
         (FIRST + "[run]\nworkers = 'two'\n", "'run.workers' is wrong: it must be a whole number, without quotes"),
         (FIRST + "[run]\nwall_seconds = 'long'\n", "'run.wall_seconds' is wrong: it must be a number, without quotes"),
         (FIRST + "[database]\nurl = 3\n", "'database.url' is wrong: it must be a text in quotes"),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DAYS = 90
 SPOOL = Path("/var/lib/quarterturn-runner")
 
-verbs = typer.Typer(name="runner", help="Runners: machines that play servings and hold no key of the service.")
+verbs = typer.Typer(name="runner", help="Machines that play submissions without a key.")
 Name = Annotated[str, typer.Argument(help="The runner's name, a pseudonym.")]
 
 
