@@ -33,7 +33,7 @@ from sandbox.claim_judge.anchors import SHIPPED
 from vault.ledger.signatures import sshsig
 
 AT = "2027-01-15T12:00:00+00:00"
-SILENT = {"serve", "worker", "log witness"}
+SILENT = {"serve", "worker", "log witness", "runner start"}
 """Verbs that run until they are interrupted and give no answer."""
 
 LISTED = {"predicate list"}
@@ -249,6 +249,9 @@ class Answers:
         self.ask("token list", home=self.home)
         self.ask("token revoke", 1, home=self.home)
         self.ask("token create", "test-fair", "--role", "submitter", home=self.home)
+        self.ask("runner add", "test-north", home=self.home)
+        self.ask("runner list", home=self.home)
+        self.ask("runner revoke", "test-north", home=self.home)
         self.ask("token link", "test-able", "test-fair", home=self.home)
         self.ask("submit", "test-image:1", "--to", "http://127.0.0.1:1")
         self.ask("submissions", "--to", "http://127.0.0.1:1")
