@@ -128,7 +128,8 @@ def added(servers: Path) -> ImageSource:
 
     Args:
         servers: `<home>/servers`, with a folder for each server: `python/fetched.txt`, or for an npm package
-            `npm/npm.txt`; both were written by `quarterturn.servers.install`, and neither is a stranger's text.
+            `npm/npm.txt`; both were written by `quarterturn.servers.install`, and neither is a stranger's text. One that
+            was added by version 0.9.0 has `requirements.txt` alone.
     """
     beside = [
         (f"added/{folder.relative_to(servers)}/{inside or path.name}", path)
@@ -138,6 +139,8 @@ def added(servers: Path) -> ImageSource:
         for path in sorted(folder.glob(pattern))
         if path.is_file()
     ]
+    older = [path for path in sorted(servers.glob("[!.]*/requirements.txt")) if not path.with_name("python").exists()]
+    beside += [(f"added/{path.relative_to(servers)}", path) for path in older]
     return ImageSource(ADDED, HERE / "added", (("node.txt", IN_WORLD / "node.txt"), *beside))
 
 
