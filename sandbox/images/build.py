@@ -128,8 +128,8 @@ def added(servers: Path) -> ImageSource:
 
     Args:
         servers: `<home>/servers`, with a folder for each server: `python/fetched.txt`, or for an npm package
-            `npm/npm.txt`; both were written by `quarterturn.servers.install`, and neither is a stranger's text. One that
-            was added by version 0.9.0 has `requirements.txt` alone.
+            `npm/npm.txt`; both were written by `quarterturn.servers.install`, and neither is a stranger's text.
+            Version 0.9.0 wrote `requirements.txt` alone.
     """
     beside = [
         (f"added/{folder.relative_to(servers)}/{inside or path.name}", path)
