@@ -37,6 +37,7 @@ STARTERS = {
     "sandbox/kinds/": "backends and servers, inside a world",
     "sandbox/model_gateway/": "the model process, ours",
     "sandbox/servers/manifest_reference.py": "names of modules of ours",
+    "sandbox/servings/supervisor.py": "the process of a serving, ours",
     "quarterturn/extras.py": "extras of ours, which are named here and lie where ours do",
     "quarterturn/cli/terminal/secrets.py": "libc alone",
     "quarterturn/findings/case_file_scan.py": "processes of ours, for numbers",

@@ -433,7 +433,7 @@ from sandbox.runs.run import PlannedTask, RunSetup, run_set
 from vault.task.document import Task
 sleeper = submission.command("sleep 600", submitter="ada", name="sleeper")
 tasks = [PlannedTask(Task.parse(document)) for document in {documents!r}]
-run_set(tasks, sleeper, RunSetup(DockerBox(), workers=2))
+run_set(tasks, sleeper, RunSetup.in_box(DockerBox(), workers=2))
 """
 
 

@@ -208,7 +208,7 @@ def test_only_what_execution_shows_to_be_broken_stops_to_count_and_the_release_s
     one_broken, say, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("quarterturn.boxes.choose_box", lambda *_, **__: in_memory()[0])
-    house, home = one_broken, one_broken.places.home
+    house, home = one_broken, one_broken.home.folder
     cohort = house.benchmark.months.cohorts("live")[0]
     works, breaks = sorted(cohort.tasks, key=lambda task: house.home.vault.record(task).server)
     run = played(house, works, breaks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import secrets
 import signal
@@ -29,12 +30,14 @@ PRIVATE = X25519PrivateKey.generate()
 PUBLIC = PRIVATE.public_key().public_bytes_raw()
 SLEEP = "call('filesystem__list_directory', path='/data/files')\ntime.sleep(600)"
 
+NUMBERS = itertools.count(1)
+
 
 def request_of(folder, story, *, wall=60.0, task=None):
     terms = Terms(agent=ResourceLimits(wall=wall))
     setup = RunSetup.in_box(in_memory()[0], terms=terms)  # whose player is not asked
     job = Job(PlannedTask(task or a_task()), an_agent(folder / "ada", story), setup, "r-1")
-    serving = serving_of(job, f"s-{secrets.token_hex(16)}")
+    serving = serving_of(job, f"s-{next(NUMBERS):032x}")
     key = secrets.token_bytes(KEY_BYTES)
     return SupervisorRequest(serving.handle, encrypt_serving(serving, key), key, PUBLIC, folder / "spool")
 
