@@ -26,11 +26,12 @@ BEYOND = {
     "POST /submissions": {"Idempotency-Key", "endpoint", "model"},
     "POST /checks": {"Idempotency-Key", "endpoint", "model"},
     "POST /admin/tokens": {"days", "scopes"},
+    "POST /runner/v1/registration": {"places", "version"},
     "PUT /display-names/{agent}": {"name"},
     "POST /admin/findings/{number}/review": {"note"},
 }
-"""Fields with rules that no schema has: a list's own cursors, used keys, hosts, models, a role's scopes, 90.0 days, and
-reserved names."""
+"""Fields with rules that no schema has: a list's own cursors, used keys, hosts, models, a role's scopes, 90.0 days, 2.0
+places, and reserved names."""
 EXAMPLES = 6  # of each operation
 REVOKE = "DELETE /admin/tokens/{number}"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import secrets
 import signal
 import subprocess
 import sys
@@ -38,7 +37,7 @@ def request_of(folder, story, *, wall=60.0, task=None):
     setup = RunSetup.in_box(in_memory()[0], terms=terms)  # whose player is not asked
     job = Job(PlannedTask(task or a_task()), an_agent(folder / "ada", story), setup, "r-1")
     serving = serving_of(job, f"s-{next(NUMBERS):032x}")
-    key = secrets.token_bytes(KEY_BYTES)
+    key = b"test-key".ljust(KEY_BYTES, b".")
     return SupervisorRequest(serving.handle, encrypt_serving(serving, key), key, PUBLIC, folder / "spool")
 
 
@@ -116,10 +115,10 @@ def test_a_serving_that_is_not_wanted_any_more_is_ended(tmp_path, supervisors):
 @pytest.mark.box
 @pytest.mark.slow
 @pytest.mark.needs("root")
-def test_no_key_no_predicate_and_no_task_id_is_in_a_supervisors_memory(tmp_path, monkeypatch):
-    wanted = f"the-{secrets.token_hex(8)}-of-margarethe"
+def test_no_key_no_predicate_and_no_task_id_is_in_a_supervisors_memory(tmp_path, monkeypatch, dice):
+    wanted = f"the-{dice.getrandbits(64):016x}-of-margarethe"
     task = a_task(success_predicate={"filesystem.fileTextEquals": {"path": "colour.txt", "text": wanted}})
-    canary = "test-" + secrets.token_hex(16)
+    canary = f"test-{dice.getrandbits(128):032x}"
     monkeypatch.setenv("QUARTERTURN_PASSPHRASE", canary)
     private = PRIVATE.private_bytes_raw()
     request, supervisors = request_of(tmp_path, SLEEP, wall=600.0, task=task), Supervisors()
