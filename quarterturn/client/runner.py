@@ -15,12 +15,13 @@ from pydantic import Field
 
 from quarterturn.client.connection import Client
 from quarterturn.client.problem import ApiError
+from quarterturn.runners.programs import INTERFACE_VERSION
 from sandbox.errors import Refused, Unavailable
 from sandbox.remote_document import RemoteDocument, read_document
 from sandbox.servings.runner import Gone, SealedServing
 
-PREFIX, VERSION = "/runner/v1", 1
-"""Where the interface lies, and the version of it that this client speaks."""
+PREFIX = "/runner/v1"
+"""Where the interface lies."""
 ANSWER_SECONDS = 40.0
 """For an answer, which a service holds back for twenty where it has nothing to say."""
 HAND_IN_SECONDS = 300.0
@@ -66,7 +67,8 @@ class RunnerClient(Client):
     def register(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
         """Say what this runner is; return what the service is, with its public key in hexadecimal."""
         with _as_runner_errors():
-            answer = self._ask(Registered, "POST", f"{PREFIX}/registration", json_body={"version": VERSION, **document})
+            own = {"version": INTERFACE_VERSION, **document}
+            answer = self._ask(Registered, "POST", f"{PREFIX}/registration", json_body=own)
         return {"version": answer.version, "public_key": answer.public_key}
 
     def take(self, seconds: float) -> SealedServing | None:

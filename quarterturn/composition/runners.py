@@ -36,11 +36,11 @@ class RunnerServices:
         """What has servings played on runners."""
         from quarterturn.runners.dispatcher import Dispatcher
         from quarterturn.runners.fleet import RunnerFleet
+        from quarterturn.runners.hand_in_folder import HandInFolder
         from quarterturn.runners.hand_in_key import HandInKey
-        from quarterturn.runners.handed_in import HandedIn
 
         places = self.home.places
-        key, handed_in = HandInKey(places.hand_in_key, self.home.ring), HandedIn(places.handed_in)
+        key, handed_in = HandInKey(places.hand_in_key, self.home.ring), HandInFolder(places.handed_in)
         return RunnerFleet(self.store, Dispatcher(), key, handed_in)
 
     @cached_property

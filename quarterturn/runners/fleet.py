@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from sqlmodel import Session
 
 from quarterturn.runners.dispatcher import Dispatcher
+from quarterturn.runners.hand_in_folder import HandInFolder
 from quarterturn.runners.hand_in_key import HandInKey
-from quarterturn.runners.handed_in import HandedIn
 from quarterturn.runners.store import Runners
 
 
@@ -26,7 +26,7 @@ class RunnerFleet:
     runners: Runners
     dispatcher: Dispatcher
     key: HandInKey
-    handed_in: HandedIn
+    handed_in: HandInFolder
 
     def record_start(
         self, handle: str, *, run: int | None = None, task: str = "", session: Session | None = None

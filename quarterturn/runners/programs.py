@@ -7,6 +7,9 @@ import hashlib
 from sandbox.servers.registry import SERVERS
 from vault.canonical import canonical
 
+INTERFACE_VERSION = 1
+"""Of the interface between a service and its runners."""
+
 
 def programs_digest() -> str:
     """Return the SHA-256 of the shipped servers' packages, versions, commands and tools, in hexadecimal digits."""

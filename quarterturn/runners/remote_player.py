@@ -32,7 +32,7 @@ OUTAGE_SECONDS = 600.0
 """For how long after an agent's time a runner may be out of reach: an outage of ours costs no point."""
 PREPARATION_SECONDS = 300.0
 """For making a world ready, freezing it and reading a backend back."""
-LOOK = 0.5
+POLL_SECONDS = 0.5
 """Seconds between two looks at the rows, which another process may have changed."""
 
 
@@ -100,7 +100,7 @@ class RemoteServing:
         offer = Offer(serving.handle, box.name, box.run_class, encrypt_serving(serving, key), key, seconds)
         dispatcher.offer(offer)
         alone_since = time.monotonic()
-        while not dispatcher.wait_for_request(offer, LOOK):
+        while not dispatcher.wait_for_request(offer, POLL_SECONDS):
             _require_wanted(stop)
             if self._is_anybody_alive():
                 alone_since = time.monotonic()
@@ -132,7 +132,7 @@ class RemoteServing:
             except DatabaseAway:  # nobody can tell; what is handed in waits on the runner's disk or on ours
                 back_at = time.monotonic()
             _require_wanted(stop)
-            self._fleet.dispatcher.wait(LOOK)
+            self._fleet.dispatcher.wait(POLL_SECONDS)
 
     def _opened(self) -> HandIn:
         """Open what was handed in; what is of no form of ours is as good as nothing.

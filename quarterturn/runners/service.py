@@ -9,12 +9,9 @@ from dataclasses import dataclass
 from quarterturn.errors import NotAllowed, NotFound, Refused
 from quarterturn.runners.dispatcher import Offer
 from quarterturn.runners.fleet import RunnerFleet
-from quarterturn.runners.programs import programs_digest
+from quarterturn.runners.programs import INTERFACE_VERSION, programs_digest
 from quarterturn.runners.store import RunnerRecord, ServingRecord
 from sandbox.runs.store import ENDED, Runs
-
-VERSION = 1
-"""Of the interface for runners."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +52,9 @@ class RunnerService:
             Refused: it speaks another version, or has other servers than this service.
             NotFound: the token is no runner's.
         """
-        if registration.version != VERSION:
+        if registration.version != INTERFACE_VERSION:
             raise Refused(
-                f"the service speaks version {VERSION} of the interface for runners, and this runner "
+                f"the service speaks version {INTERFACE_VERSION} of the interface for runners, and this runner "
                 f"{registration.version}: install the same version of Quarterturn on both"
             )
         if registration.programs != programs_digest():
@@ -80,7 +77,7 @@ class RunnerService:
         Raises:
             NotAllowed: it has not registered since it was made or revoked.
         """
-        runner = self._runners.heard_of(token)
+        runner = self._runners.record_contact(token)
         if runner is None or runner.box is None:
             raise NotAllowed("this runner has not registered: it registers before it asks for work")
         return runner
@@ -116,7 +113,7 @@ class RunnerService:
 
         Raises:
             NotAllowed: the serving is not the runner's, or nothing is taken for it any more.
-            TooLarge, OSError: as for `HandedIn.receive`.
+            TooLarge, OSError: as for `HandInFolder.receive`.
         """
         row = await asyncio.to_thread(self._runners.serving, handle)
         if row is not None and row.runner == token and row.state == "handed-in":

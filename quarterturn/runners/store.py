@@ -114,7 +114,7 @@ class Runners:
             row.box, row.run_class, row.places, row.programs = box, run_class, places, programs
             row.seen_at = self._now()
 
-    def heard_of(self, token: int) -> RunnerRecord | None:
+    def record_contact(self, token: int) -> RunnerRecord | None:
         """Record that a runner is alive, to some seconds, and return it; None where the token is no runner's."""
         now = self._now()
         with Session(self._engine) as session:

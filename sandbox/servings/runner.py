@@ -50,12 +50,10 @@ class SealedServing:
     Attributes:
         handle: its name.
         ciphertext: the serving, under a key that the service gives when it is started.
-        memory: bytes that its world and its agent may take together; they size the machine.
     """
 
     handle: str
     ciphertext: bytes = field(repr=False)
-    memory: int = 0
 
 
 class RunnerService(Protocol):

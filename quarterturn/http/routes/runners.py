@@ -17,14 +17,15 @@ from starlette.concurrency import run_in_threadpool
 from quarterturn.http.dependencies.services import Runners
 from quarterturn.http.identity.auth import Who
 from quarterturn.http.responses import json_responses, models
-from quarterturn.runners.service import VERSION, Registration
+from quarterturn.runners.programs import INTERFACE_VERSION
+from quarterturn.runners.service import Registration
 
 PREFIX = "/runner/v1"
 router = APIRouter(prefix=PREFIX, tags=["runners"])
 
 MAX_HELD_SECONDS = 20
 """For how long an answer is held back at most."""
-LOOK = 0.1
+POLL_SECONDS = 0.1
 """Seconds between two looks meanwhile."""
 T = TypeVar("T")
 Seconds = Annotated[int, Query(ge=0, le=MAX_HELD_SECONDS, description="How long to wait for one.")]
@@ -35,7 +36,7 @@ Handle = Annotated[str, Path(description="A serving's handle.", max_length=64), 
 def register(runners: Runners, who: Who, wanted: models.NewRegistration) -> Response:
     """Register a runner, which is refused where its servers differ from this service's."""
     public = runners.register(who.token, Registration(**wanted.model_dump()))
-    return json_responses.plain({"version": VERSION, "public_key": public.hex()})
+    return json_responses.plain({"version": INTERFACE_VERSION, "public_key": public.hex()})
 
 
 @router.post("/work", response_model=models.TakenServing, responses={204: {"description": "Nothing to play now."}},
@@ -76,5 +77,5 @@ async def _until(request: Request, look: Callable[[], T | None], seconds: float)
     """Look until there is something, or the answer was held back for so many seconds."""
     end = time.monotonic() + seconds
     while (result := look()) is None and time.monotonic() < end and not await request.is_disconnected():
-        await asyncio.sleep(LOOK)
+        await asyncio.sleep(POLL_SECONDS)
     return result

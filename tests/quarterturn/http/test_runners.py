@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from quarterturn.http.routes import runners as routes
-from quarterturn.runners import handed_in
+from quarterturn.runners import hand_in_folder
 from quarterturn.runners.dispatcher import Offer
 from quarterturn.runners.programs import programs_digest
 
@@ -119,7 +119,7 @@ def test_another_runner_and_a_revoked_one_hand_nothing_in(runner, problem):
 
 
 def test_a_hand_in_over_its_cap_leaves_nothing(runner, problem, monkeypatch):
-    monkeypatch.setattr(handed_in, "MAX_SEALED", 100)
+    monkeypatch.setattr(hand_in_folder, "MAX_SEALED", 100)
     start(runner)
     assert problem(hand_in(runner, b"x" * 101)) == "too-large"
     assert not list(runner.house.home.places.handed_in.iterdir())

@@ -51,7 +51,7 @@ def fleet(house):
 def runner(fleet, house) -> RunnerRecord:
     caller = house.auth.accounts.caller(fleet.runners.add("north", 90))
     fleet.runners.register(caller.token, box="bwrap", run_class="sealed", places=1, programs="0" * 64)
-    return fleet.runners.heard_of(caller.token)
+    return fleet.runners.record_contact(caller.token)
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ def test_a_runner_is_alive_for_a_while_after_it_was_heard_of(runners, north, clo
     assert [runner.name for runner in runners.alive()] == ["north"]
     clock.now += timedelta(seconds=ALIVE_SECONDS + 1)
     assert not runners.alive()
-    assert runners.heard_of(north).name == "north"
+    assert runners.record_contact(north).name == "north"
     assert [runner.name for runner in runners.alive()] == ["north"]
 
 
@@ -75,7 +75,7 @@ def test_a_name_is_given_once_and_a_foreign_token_registers_nothing(runners, acc
     _, token = accounts.create("ada", "submitter")
     with pytest.raises(NotFound, match="no runner's; make one with `quarterturn runner add NAME`"):
         runners.register(token.id, box="docker", run_class="sealed", places=2, programs="0" * 64)
-    assert runners.heard_of(token.id) is None
+    assert runners.record_contact(token.id) is None
 
 
 def test_only_the_runner_that_started_a_serving_hands_it_in_and_again_changes_nothing(runners, north):

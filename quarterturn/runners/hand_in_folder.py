@@ -22,7 +22,7 @@ class TooLarge(Refused):
     problem = "too-large"
 
 
-class HandedIn:
+class HandInFolder:
     """The hand-ins of one home.
 
     Args:
