@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import secrets
+import ssl
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -34,6 +35,7 @@ class Client(Connection):
         url: the service's address.
         token: an API token, `qt_…`.
         transport: sends the requests, if not httpx2's own; a proxy needs one.
+        tls: the certificates that are trusted and shown; the machine's authorities, and none to show, if None.
         sleep: waits so many seconds between two requests; `time.sleep` if None.
 
     Raises:
@@ -41,12 +43,18 @@ class Client(Connection):
     """
 
     def __init__(
-        self, url: str, token: str, *, transport: httpx2.BaseTransport | None = None, sleep: Sleep | None = None
+        self,
+        url: str,
+        token: str,
+        *,
+        transport: httpx2.BaseTransport | None = None,
+        tls: ssl.SSLContext | None = None,
+        sleep: Sleep | None = None,
     ) -> None:
         require_address(url)
         if not token or not token.isascii() or not token.isprintable() or " " in token:
             raise ValueError("the token is empty or holds characters that no token has; copy it as it was printed")
-        super().__init__(url, {"authorization": f"Bearer {token}"}, transport=transport, sleep=sleep)
+        super().__init__(url, {"authorization": f"Bearer {token}"}, transport=transport, tls=tls, sleep=sleep)
 
     def submit(
         self,

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import ipaddress
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -41,6 +42,7 @@ class Connection:
         url: the service's address.
         headers: are sent with each request, beside `Accept`.
         transport: sends the requests, if not httpx2's own; a proxy needs one.
+        tls: the certificates that are trusted and shown; the machine's authorities, and none to show, if None.
         sleep: waits so many seconds between two requests; `time.sleep` if None.
 
     Raises:
@@ -55,13 +57,14 @@ class Connection:
         headers: Mapping[str, str] | None = None,
         *,
         transport: httpx2.BaseTransport | None = None,
+        tls: ssl.SSLContext | None = None,
         sleep: Sleep | None = None,
     ) -> None:
         require_address(url)
         self._sleep, self._url = sleep or time.sleep, url.rstrip("/")
-        self._http = RemoteClient(
-            SECONDS, base_url=self._url, headers={"accept": self.accept, **(headers or {})}, transport=transport
-        )
+        headers = {"accept": self.accept, **(headers or {})}
+        verify = {"verify": tls} if tls else {}
+        self._http = RemoteClient(SECONDS, base_url=self._url, headers=headers, transport=transport, **verify)
 
     def __enter__(self) -> Self:
         """Return the client; it is closed at the end of the block."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from dataclasses import asdict
 from pathlib import Path
@@ -37,6 +38,9 @@ def start(
     token_file: Annotated[
         Path | None, typer.Option(help="A file of mode 600 with its token (default: QUARTERTURN_TOKEN, or a prompt).")
     ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="A certificate to show, with its key (PEM), where the service asks for one.")
+    ] = None,
 ) -> None:
     """Play servings for a service, without a home. Ends when it is interrupted; what it plays then goes on."""
     from quarterturn import logs
@@ -56,7 +60,7 @@ def start(
         raise Refused(f"the {own.name} box lets these out: {', '.join(escaped)}. Nothing is played in it")
     about = {"box": own.name, "run_class": only, "places": places, "programs": programs_digest()}
     try:
-        client = RunnerClient(to, api_token(token_file))
+        client = RunnerClient(to, api_token(token_file), tls=_tls(certificate))
     except ValueError as error:
         raise Malformed(f"{error} (--to, --token-file)") from None
     logs.configure()
@@ -67,6 +71,23 @@ def start(
         Runner(client, Spool(spool), about, supervisors, places=places).run(stopping)
         logs.log.info("stopping; what is played goes on, and the next start hands it in")
         supervisors.close()
+
+
+def _tls(certificate: Path | None) -> ssl.SSLContext:
+    """Return what trusts this machine's authorities, or those of `SSL_CERT_FILE`, and shows a certificate.
+
+    Raises:
+        Malformed: the file holds no certificate with its key.
+    """
+    context = ssl.create_default_context()
+    if certificate is not None:
+        try:
+            context.load_cert_chain(certificate)
+        except OSError as error:
+            raise Malformed(
+                f"{certificate} is no PEM file of a certificate and its key: {error} (--certificate)"
+            ) from None
+    return context
 
 
 @verbs.command("add")
