@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,9 @@ from quarterturn.composition.home import OpenHome
 if TYPE_CHECKING:
     from quarterturn.keys.log_key import LogKeyChange
     from vault.ledger.signatures.policy import Policy
-    from vault.ledger.write.append import LogWriter
     from vault.ledger.write.cosigning import Witnesses
+    from vault.ledger.write.log_files import LogFiles
+    from vault.signer.client import SignerStarter
     from vault.store.public_log import PublicLog
 
 
@@ -23,23 +24,43 @@ class LogServices:
 
     home: OpenHome
     auth: AuthServices
+    _starter: SignerStarter | None = field(default=None, init=False)
 
     @cached_property
-    def writer(self) -> LogWriter:
+    def writer(self) -> LogFiles:
         """The writer of its tiles and heads."""
-        from vault.keys import signing
-        from vault.ledger.signatures.note import Signer
+        from vault.keys.signing import SealedSigner
         from vault.ledger.write.append import LogWriter
 
         places, origin = self.home.places, self.home.settings.benchmark.origin
-        signer = Signer(origin, signing.load(places.log_key, self.home.ring))
-        former = [key for key in places.log_keys if key != signer.verifier]
-        return LogWriter(places.log, places.head, signer, origin, former=former)
+        signer = SealedSigner(origin, places.log_key, lambda: self.home.ring)
+        return LogWriter(places.log, places.head, signer, origin, verifiers=places.log_keys)
+
+    def start_signer(self) -> None:
+        """Have a process of its own hold the log's key, and this one never; to be called before the log is used.
+
+        Raises:
+            Locked: the key, or its ring, cannot be opened.
+            Refused: the log is not what was last signed.
+            Unavailable: the process does not answer.
+        """
+        from vault.signer.client import SignerClient, SignerStarter
+
+        places, origin = self.home.places, self.home.settings.benchmark.origin
+        self._starter = SignerStarter(places.log_key, self.home.ring)
+        client = SignerClient(places.log, places.head, origin, places.log_keys, self._starter.connect)
+        self.writer = client
+        client.start()
+
+    def close(self) -> None:
+        """End the signer, if it was started."""
+        if self._starter is not None:
+            self._starter.close()
 
     @cached_property
     def ledger(self) -> PublicLog:
         """Its rows and tiles."""
-        from vault.store.log_guard import LogGuard
+        from vault.ledger.write.log_guard import LogGuard
         from vault.store.public_log import PublicLog
 
         return PublicLog(self.home.engine, self.writer, self.home.now, self.witnesses, LogGuard(self.writer.origin))

@@ -23,7 +23,7 @@ from vault.keys import private_files, signing
 from vault.keys.ring import KeyRing
 from vault.ledger.signatures.note import Signer, open_note
 from vault.ledger.statements import leaf
-from vault.ledger.write.append import LogWriter
+from vault.ledger.write.log_files import LogFiles
 from vault.store.public_log import PublicLog
 from vault.store.tasks import Vault
 
@@ -39,7 +39,7 @@ class LogKeyChange:
         vault: whose access log says who changed the key.
     """
 
-    def __init__(self, places: HomePaths, ring: KeyRing, writer: LogWriter, ledger: PublicLog, vault: Vault) -> None:
+    def __init__(self, places: HomePaths, ring: KeyRing, writer: LogFiles, ledger: PublicLog, vault: Vault) -> None:
         self._places, self._ring, self._writer, self._ledger, self._vault = places, ring, writer, ledger, vault
 
     def change(self, who: str) -> None:
@@ -59,7 +59,10 @@ class LogKeyChange:
     def _taken(self) -> bool:
         """Say whether a change went as far as step 4: the head is still signed by a key that the home has no more."""
         note = self._writer.note()
-        return note is not None and self._writer.verifier.vkey not in open_note(note, self._writer.verifiers).verified
+        return (
+            note is not None
+            and self._signer(self._places.log_key).verifier.vkey not in open_note(note, self._writer.verifiers).verified
+        )
 
     def _make(self) -> None:
         if not self._places.next_log_key.exists():

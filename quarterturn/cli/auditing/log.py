@@ -54,7 +54,7 @@ def proof(
 
     from quarterturn.home import policies
 
-    with open_app(home) as app:
+    with open_app(home, keys=False) as app:
         head, note = app.log.writer.checkpoint(), app.home.places.log / "checkpoint"
         witnesses = policies.cosigners(app.log.policy, note.read_bytes() if note.exists() else None)
         if not 0 <= index < head.size:
@@ -71,7 +71,7 @@ def fsck(home: Home = HOME, as_json: Json = False) -> None:
     """Rebuild the log's root from its tiles and from its rows, and compare both with what was signed."""
     from vault.errors import Unavailable, VaultError
 
-    with open_app(home) as app:
+    with open_app(home, keys=False) as app:
         head = app.log.writer.checkpoint()
         try:
             problems = app.log.writer.fsck()
@@ -91,7 +91,7 @@ def change_key(who: Who, home: Home = HOME, as_json: Json = False) -> None:
     with open_app(home) as app:
         app.log.key_change.change(who)
     with open_app(home) as app:  # with the new key
-        vkey, head = app.log.writer.verifier.vkey, app.log.ledger.publish()
+        vkey, head = app.home.places.log_keys[-1].vkey, app.log.ledger.publish()
     Output(as_json=as_json).result(
         {"vkey": vkey, "size": head.size},
         f"{vkey} signs the log now, {head.size} leaves of it",
