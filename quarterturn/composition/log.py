@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quarterturn.composition.auth import AuthServices
@@ -33,6 +34,10 @@ class LogServices:
         from vault.ledger.write.append import LogWriter
 
         places, origin = self.home.places, self.home.settings.benchmark.origin
+        if self.signer_folder is not None:
+            from vault.signer.client import SignerClient, connect_to
+
+            return SignerClient(places.log, places.head, origin, places.log_keys, connect_to(self.signer_folder))
         signer = SealedSigner(origin, places.log_key, lambda: self.home.ring)
         return LogWriter(places.log, places.head, signer, origin, verifiers=places.log_keys)
 
@@ -47,13 +52,15 @@ class LogServices:
         from vault.signer.client import SignerClient, SignerStarter
 
         places, origin = self.home.places, self.home.settings.benchmark.origin
-        self._starter = SignerStarter(places.log_key, self.home.ring)
-        client = SignerClient(places.log, places.head, origin, places.log_keys, self._starter.connect)
-        self.writer = client
-        client.start()
+        if self.signer_folder is None:
+            self._starter = SignerStarter(places.log_key, self.home.ring)
+            self.writer = SignerClient(places.log, places.head, origin, places.log_keys, self._starter.connect)
+        self.writer.append([], 0)  # it finishes what was interrupted
 
     def close(self) -> None:
-        """End the signer, if it was started."""
+        """End the connection to the signer, and the signer, if it was started."""
+        if "writer" in self.__dict__:
+            self.writer.close()
         if self._starter is not None:
             self._starter.close()
 
@@ -86,7 +93,23 @@ class LogServices:
 
     @cached_property
     def key_change(self) -> LogKeyChange:
-        """Change of its signing key."""
-        from quarterturn.keys.log_key import LogKeyChange
+        """Change of its signing key, in the folder where it lies."""
+        return self.key_change_to(self.signer_folder)
 
-        return LogKeyChange(self.home.places, self.home.ring, self.writer, self.ledger, self.home.vault)
+    def key_change_to(self, folder: Path | None) -> LogKeyChange:
+        """Return the change to a key in the folder of a signer, or in the home.
+
+        Raises:
+            Locked: this user may not read a key.
+        """
+        from quarterturn.keys.log_key import KeyFolder, LogKeyChange
+
+        own = KeyFolder(self.home.places, self.home.ring)
+        old, new = (KeyFolder.of_signer(place) if place else own for place in (self.signer_folder, folder))
+        return LogKeyChange(old, new, self.writer, self.ledger, self.home.vault)
+
+    @property
+    def signer_folder(self) -> Path | None:
+        """The folder of a signer with a user of its own, if the settings name one."""
+        folder = self.home.settings.ledger.signer
+        return Path(folder) if folder else None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 from vault.errors import Unavailable
 from vault.keys import signing
@@ -20,6 +21,7 @@ from vault.signer import messages
 from vault.signer.messages import MAX_BATCH_BYTES, Append, PutUnder
 
 PROGRAM = (sys.executable, "-I", "-m", "vault.signer.process")
+SOCKET = "signer.sock"
 ANSWER_TIMEOUT_SECONDS = 120.0
 ATTEMPTS = 2
 """A signer that was ended is connected to once more: an append that was begun is finished, not repeated."""
@@ -48,14 +50,6 @@ class SignerClient(LogFiles):
         self._connect = connect
         self._connection: socket.socket | None = None
         self._lock = threading.Lock()
-
-    def start(self) -> None:
-        """Connect, and have the signer finish what was interrupted.
-
-        Raises:
-            Unavailable: it does not answer.
-        """
-        self._ask(Append(0, []))
 
     def close(self) -> None:
         """End the connection."""
@@ -143,6 +137,34 @@ class SignerStarter:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+
+def connect_to(folder: Path) -> Callable[[LogFiles], socket.socket]:
+    """Return what connects to the signer that listens in a folder."""
+
+    def connect(_log: LogFiles) -> socket.socket:
+        path = folder / SOCKET
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(ANSWER_TIMEOUT_SECONDS)
+        try:
+            connection.connect(str(path))
+        except OSError as error:
+            connection.close()
+            raise Unavailable(
+                f"the log's signer does not listen at {path} ({error.strerror}): start it with `quarterturn signer "
+                f"{folder}`, or have this user added to its group; nothing is lost, call again"
+            ) from None
+        return connection
+
+    return connect
+
+
+def become_signer(log: LogFiles, key: Path, ring: KeyRing, listen: Path) -> Never:
+    """Execute a signer in this process's place, which listens at a socket and knows no key ring."""
+    ours, theirs = socket.socketpair()
+    messages.send(ours, opening(log, key, ring, listen))
+    os.dup2(theirs.fileno(), 0)
+    os.execve(PROGRAM[0], PROGRAM, {})  # noqa: S606 - our own interpreter
 
 
 def opening(log: LogFiles, key: Path, ring: KeyRing, listen: Path | None = None) -> dict[str, Any]:

@@ -86,10 +86,28 @@ def fsck(home: Home = HOME, as_json: Json = False) -> None:
 
 
 @verbs.command("change-key")
-def change_key(who: Who, home: Home = HOME, as_json: Json = False) -> None:
+def change_key(
+    who: Who,
+    signer: Annotated[
+        Path | None, typer.Option("--signer", metavar="DIR", help="Put the new key into this folder of a signer.")
+    ] = None,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
     """Change the log's key; both keys sign the change. Stop the service first; after an interruption, run it again."""
     with open_app(home) as app:
-        app.log.key_change.change(who)
+        folder = signer.resolve() if signer else app.log.signer_folder
+        app.log.key_change_to(folder).change(who)
+        vkey = app.home.places.log_keys[-1].vkey
+    if folder:
+        Output(as_json=as_json).result(
+            {"vkey": vkey, "signer": str(folder)},
+            f"{vkey} signs the log from now on, and lies in {folder}.",
+            f"Give that folder and {app.home.places.log} to the signer's user, link {folder}/public to the home's,",
+            f'write signer = "{folder}" under [ledger] in the settings, and start `quarterturn signer {folder}`.',
+            "Send the key to auditors and witnesses the same way as the old one.",
+        )
+        return
     with open_app(home) as app:  # with the new key
         vkey, head = app.home.places.log_keys[-1].vkey, app.log.ledger.publish()
     Output(as_json=as_json).result(

@@ -1,6 +1,7 @@
 """Tests of where the log's key is: in no process that serves, works or only reads, and in the signer alone."""
 
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -10,10 +11,15 @@ from pathlib import Path
 import pytest
 
 from quarterturn.app import Application
+from quarterturn.home.paths import HomePaths
+from quarterturn.settings import LedgerSettings
 from vault.keys import signing
+from vault.keys.ring import FileKeyRing
+from vault.ledger.signatures.note import open_note
 
 from ...patience import until
-from ...sandbox.processes import below, holds
+from ...sandbox.processes import below, command_line, holds
+from ..conftest import configure
 
 QUARTERTURN = Path(sys.prefix) / "bin" / "quarterturn"
 SIGNER = "vault.signer.process"
@@ -45,8 +51,8 @@ app.close()
 
 
 def key_of(home: Path) -> bytes:
-    with closing(Application(home, None)) as app:
-        return signing.load(app.home.places.log_key, app.home.ring).private_bytes_raw()
+    places = HomePaths(home)
+    return signing.load(places.log_key, FileKeyRing.open(places.ring, None)).private_bytes_raw()
 
 
 def require_key_in_the_signer_alone(process: subprocess.Popen[bytes], key: bytes) -> None:
@@ -106,3 +112,38 @@ def test_a_verb_that_only_reads_does_without_the_key_and_one_that_appends_says_w
         assert say(*words, "--home", live).code == 0, "the log is read without any key"
     (live / "ring").rename(live / "keys" / "ring.json")
     say("turn", "run", "--early", "--home", live).refuses(7, "signing key", "log.key")
+
+
+@contextmanager
+def signing_apart(folder: Path) -> Iterator[None]:
+    (folder / "signer.sock").unlink(missing_ok=True)
+    with started(QUARTERTURN, "signer", folder) as process:
+        until((folder / "signer.sock").exists, "the signer's socket")
+        assert SIGNER in command_line(process.pid)
+        yield
+
+
+@pytest.mark.slow
+def test_a_key_that_was_moved_to_a_signer_signs_there_alone_and_can_be_changed_again(
+    live: Path, say: Callable, tmp_path: Path
+) -> None:
+    folder, old = tmp_path / "signer", key_of(live)
+    moved = say("log", "change-key", "--signer", folder, "--as", "ada", "--home", live, "--json")
+    assert moved.code == 0, moved.err
+    (folder / "public").symlink_to(live / "public")
+    configure(live, ledger=LedgerSettings(signer=str(folder)))
+    assert not (live / "keys" / "log.key").exists()
+    assert (folder / "keys").stat().st_mode & 0o777 == 0o700
+    assert say("log", "fsck", "--home", live).code == 0
+    say("turn", "run", "--early", "--home", live).refuses(6, "does not listen at", str(folder / "signer.sock"))
+    with signing_apart(folder):
+        assert stat.S_IMODE((folder / "signer.sock").stat().st_mode) == 0o660
+        assert say("turn", "run", "--early", "--home", live).code == 0
+        again = say("log", "change-key", "--as", "ada", "--home", live, "--json")
+        assert again.code == 0, again.err
+    with signing_apart(folder), closing(Application(live, None)) as app:
+        assert app.log.ledger.publish().size == app.log.ledger.size
+        assert list(open_note(app.log.writer.note(), app.log.writer.verifiers).verified) == [again.data["vkey"]]
+        assert (app.log.writer.fsck(), key_of(folder) == old) == ([], False)
+    assert say("log", "fsck", "--home", live).code == 0
+    assert (live / "public" / "log.vkey").read_text().splitlines()[1:] == [moved.data["vkey"], again.data["vkey"]]

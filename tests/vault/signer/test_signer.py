@@ -201,7 +201,7 @@ def test_it_refuses_a_log_that_is_not_what_was_signed_in_the_same_words(log):
     log.close()
     (log.folder / "tile" / "0" / "000.p" / "2").unlink()
     with pytest.raises(Refused, match="do not reach there"):
-        log.start()
+        log.append([], 0)
 
 
 def test_more_than_one_message_holds_is_sent_in_parts(log, monkeypatch):

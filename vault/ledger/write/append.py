@@ -97,6 +97,9 @@ class LogWriter(LogFiles):
             self._require_epoch(head, fresh)
             return self._grow(head, fresh) if fresh else head
 
+    def close(self) -> None:
+        """Do nothing: each append closes what it opens."""
+
     def recover(self) -> Checkpoint:
         """Finish a publication that was interrupted after signing."""
         with self._alone():

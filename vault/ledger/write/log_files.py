@@ -62,6 +62,10 @@ class LogFiles(ABC):
             Unavailable: the disk failed or another process is writing; nothing is lost, call again.
         """
 
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of what was opened to append."""
+
     @property
     def size(self) -> int:
         """The number of leaves under the last signed head."""
