@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -84,7 +83,7 @@ def main() -> None:
         head = writer.recover()
     except VaultError as error:
         if listen:
-            sys.exit(f"the log cannot be signed: {error}")
+            raise  # the verb `signer` opened the log a moment before
         messages.send(control, messages.error_reply(error))
         return
     if listen:
