@@ -3,7 +3,8 @@
 The floor is the same code in this process: the same parser, readers and predicates, with no process between. What the
 processes cost is the difference, which the title gives in milliseconds of this machine.
 
-A verdict with a frame reads two states, so it is compared with one without.
+A verdict with a frame reads two states, so it is compared with one without. Two at a time share the fork servers: their
+ratio to one is 1 on idle cores, and 2 where both wait for one lock or one core.
 
 The last row is the verdict whose texts cost the most: the input in `tests/verifiers/costly.py` with the most processor
 time a step, at the caps and as often as the budget of judging allows, beside hashing.
@@ -15,6 +16,7 @@ import hashlib
 import io
 import statistics
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -75,6 +77,9 @@ def bench(rounds: int = 0) -> Found:
         lines.append(
             Line(f"{name} with a frame", "without", compare(_sides(name, state, framed)[0], ours, rounds), "verdicts")
         )
+        lines.append(
+            Line(f"{name}, two at a time", "one", interleave(_at_a_time(2, ours), timed(ours), rounds), "pairs")
+        )
         added.append(f"{name} {_milliseconds(ours, rounds) - _milliseconds(floor, rounds):.1f} ms")
     lines.append(_costliest(rounds))
     return Found(f"A verdict through a reader and a judge; what they add in the median: {', '.join(added)}.", lines)
@@ -94,6 +99,17 @@ def _sides(name: str, state: Any, predicate: Any) -> tuple[Callable[[], Any], Ca
     if ours() is not Verdict.TRUE or floor() is not Verdict.TRUE:
         raise Failed(f"the verdict on {name} and its floor do not agree that the predicate holds")
     return ours, floor
+
+
+def _at_a_time(count: int, ours: Callable[[], Any]) -> Callable[[], float]:
+    def together() -> None:
+        threads = [threading.Thread(target=ours) for _ in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    return timed(together)
 
 
 def _costliest(rounds: int) -> Line:

@@ -59,8 +59,8 @@ class Application:
         self.home = OpenHome(home, openers, now, database)
 
     def close(self) -> None:
-        """Let go of what was opened: the worlds of proofs, the claim judge and the database."""
-        for concern in ("tasks", "keys", "home"):
+        """Let go of what was opened: the worlds of proofs, the claim judge, the signer and the database."""
+        for concern in ("tasks", "keys", "log", "home"):
             if concern in self.__dict__:
                 getattr(self, concern).close()
 

@@ -97,11 +97,16 @@ class DatabaseSettings(Section):
 
 
 class LedgerSettings(Section):
-    """The witnesses that must cosign the log's heads before they count."""
+    """The witnesses that must cosign the log's heads before they count, and who signs these heads."""
 
     policy: str = Field(
         default="",
         description="A tlog-policy file with the witnesses' URLs, relative to the home. Empty: no witness is required.",
+    )
+    signer: str = Field(
+        default="",
+        pattern="^(/.+)?$",
+        description="The folder of a signer with its own user (`quarterturn signer`). Empty: the home has the key.",
     )
 
 

@@ -16,7 +16,9 @@ def write_atomically(path: Path, data: bytes, scratch: Path) -> None:
         scratch: the temporary file, on the same file system; one left by a crash is written over.
     """
     make_folder(path.parent)
-    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    # Whoever else may write the folder could have the scratch file lead to one that is not theirs: the signer's head.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(scratch, flags, 0o644)
     try:
         view = memoryview(data)
         while view:

@@ -22,7 +22,7 @@ from quarterturn import foreign_packages
 from quarterturn.cli.auditing import access, audit, fetch, log, plumb
 from quarterturn.cli.daily import approval, grammar, leaderboard, month, server, submit, task, watch
 from quarterturn.cli.daily import run as run_verb
-from quarterturn.cli.setup import backup, benchmark_set, home, keys, model, runner, service, token
+from quarterturn.cli.setup import backup, benchmark_set, home, keys, model, runner, service, signer, token
 from quarterturn.cli.terminal.exits import BUG, EXITS, INTERRUPTED, OK, exit_code
 from quarterturn.cli.terminal.extra_verbs import EXPORT, JUDGE, MEASURE, RATINGS
 from quarterturn.cli.terminal.output import printable
@@ -61,7 +61,7 @@ GROUPS = {
         *(grammar.grammar_verbs, grammar.predicate_verbs, watch.verbs),
     ),
     "Set-up": (
-        *(home.verbs, service.verbs, JUDGE.verbs, backup.verbs),
+        *(home.verbs, service.verbs, signer.verbs, JUDGE.verbs, backup.verbs),
         *(benchmark_set.verbs, keys.verbs, server.verbs, runner.verbs, token.verbs, model.verbs),
     ),
     "Audit": (audit.verbs, fetch.verbs, EXPORT.verbs, log.verbs, access.verbs),

@@ -44,6 +44,8 @@ class OpenHome:
         self.now, self._openers, self._database = now, openers, database
         self.entropy: Callable[[int], bytes] = os.urandom  # for what the public log commits to
         self.settings = settings.load(self.places.settings)
+        if signer := self.settings.ledger.signer:
+            self.places.head = HomePaths(Path(signer)).head  # its owner alone may say what was signed last
         if self.places.servers.is_dir():
             self.servers.register()
 

@@ -13,8 +13,8 @@ from sandbox.remote_client import NoAnswer, RemoteClient
 from sandbox.remote_document import InvalidAnswer, read_within
 from vault.errors import Unavailable
 from vault.ledger.signatures.policy import Policy
-from vault.ledger.write.append import LogWriter
 from vault.ledger.write.cosigning import Witnesses
+from vault.ledger.write.log_files import LogFiles
 from vault.ledger.write.witness import WitnessReply
 
 MAX_ANSWER = 64 * 1024
@@ -23,7 +23,7 @@ SECONDS = 10.0  # for one step of an exchange; all of it has three times as long
 log = logging.getLogger("quarterturn.witnesses")
 
 
-def of(writer: LogWriter, policy: Policy) -> Witnesses:
+def of(writer: LogFiles, policy: Policy) -> Witnesses:
     """Return the witnesses of a log."""
     return Witnesses(writer, policy, WitnessClient(), on_complaint=lambda sentence: log.warning("%s", sentence))
 

@@ -19,7 +19,11 @@ from ..needs import needing
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "quarterturn" / "deploy"
 WITH_HOME = ("service", "worker")
-UNITS = {"quarterturn.service": ["serve"], "quarterturn-runner.service": ["runner", "start"]}
+UNITS = {
+    "quarterturn.service": ["serve"],
+    "quarterturn-runner.service": ["runner", "start"],
+    "quarterturn-signer.service": ["signer"],
+}
 """A unit, and what it starts."""
 
 

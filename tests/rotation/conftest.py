@@ -54,7 +54,7 @@ from vault.ledger.audit.verify import audit
 from vault.ledger.signatures.note import Signer
 from vault.ledger.statements.leaf import Statement
 from vault.ledger.write.append import LogWriter
-from vault.store.log_guard import LogGuard
+from vault.ledger.write.log_guard import LogGuard
 from vault.store.public_log import PublicLog
 from vault.store.tasks import Vault
 from vault.task.document import Task

@@ -47,3 +47,11 @@ def test_a_file_is_whole_and_forced_to_the_disk_before_it_has_its_name_and_its_n
     monkeypatch.setattr(Path, "rename", rename)
     write_atomically(tmp_path / "tile", b"ten  bytes", tmp_path / ".new")
     assert done == [("forced", ".new", b"ten  bytes"), ("named", "tile"), ("forced", tmp_path.name, None)]
+
+
+def test_a_scratch_file_that_leads_elsewhere_is_not_followed(tmp_path):
+    (tmp_path / "head").write_text("signed")
+    (tmp_path / ".new").symlink_to(tmp_path / "head")
+    with pytest.raises(OSError, match="symbolic links"):
+        write_atomically(tmp_path / "tile", b"other bytes", tmp_path / ".new")
+    assert (tmp_path / "head").read_text() == "signed"

@@ -15,14 +15,16 @@ import binascii
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from vault.canonical import canonical, parse_object
 from vault.errors import Broken, Malformed
-from vault.keys.ring import KeyRing
+
+if TYPE_CHECKING:
+    from vault.keys.ring import KeyRing
 
 KEY_SIZE, NONCE_SIZE, TAG_SIZE = 32, 12, 16
 MAX_KEY_ID, MAX_WRAPPED = 200, 4096
@@ -128,7 +130,15 @@ def unseal(sealed: Sealed, context: bytes, ring: KeyRing) -> bytes:
         Locked: it was sealed under a key that this ring does not hold.
         Broken: the bytes or the context are not those that were sealed.
     """
-    data_key = _unwrapped(sealed.wrapped_key, context, ring)
+    return unseal_with(sealed, context, data_key_of(sealed.wrapped_key, context, ring))
+
+
+def unseal_with(sealed: Sealed, context: bytes, data_key: bytes) -> bytes:
+    """Open what `seal` made with its data key alone; the ring is not needed, as of `data_key_of`.
+
+    Raises:
+        Broken: the bytes, the context or the key are not those that were sealed.
+    """
     try:
         return AESGCM(data_key).decrypt(sealed.nonce, sealed.ciphertext, _DOMAIN + context)
     except InvalidTag:
@@ -142,7 +152,7 @@ def rewrap(wrapped_key: bytes, context: bytes, ring: KeyRing) -> tuple[str, byte
         Locked: it was wrapped under a key that this ring does not hold.
         Broken: it, or the context, is not what was sealed.
     """
-    return _wrapped(_unwrapped(wrapped_key, context, ring), context, ring)
+    return _wrapped(data_key_of(wrapped_key, context, ring), context, ring)
 
 
 def _wrapped(data_key: bytes, context: bytes, ring: KeyRing) -> tuple[str, bytes]:
@@ -152,7 +162,13 @@ def _wrapped(data_key: bytes, context: bytes, ring: KeyRing) -> tuple[str, bytes
             return key_id, wrapped
 
 
-def _unwrapped(wrapped_key: bytes, context: bytes, ring: KeyRing) -> bytes:
+def data_key_of(wrapped_key: bytes, context: bytes, ring: KeyRing) -> bytes:
+    """Unwrap the key that opens one sealed item and nothing else.
+
+    Raises:
+        Locked: it was wrapped under a key that this ring does not hold.
+        Broken: it, or the context, is not what was sealed.
+    """
     data_key = ring.unwrap(wrapped_key, context)
     if len(data_key) != KEY_SIZE:
         raise Broken(f"The key ring gave a data key of {len(data_key)} bytes instead of {KEY_SIZE}.")

@@ -25,9 +25,9 @@ from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.statements.statement import LoggedStatement, Statement
 from vault.ledger.tree.merkle import leaf_hash
 from vault.ledger.tree.tiles import MAX_LEAF, WIDTH, Frontier
-from vault.ledger.write.append import LogWriter
 from vault.ledger.write.cosigning import Witnesses
-from vault.store.log_guard import LogGuard
+from vault.ledger.write.log_files import LogFiles
+from vault.ledger.write.log_guard import LogGuard
 from vault.store.tables import LeafRow
 
 _MAX_KEY = 300
@@ -38,7 +38,7 @@ class PublicLog:
 
     Args:
         engine: from `vault.database.open_engine`.
-        writer: the log's only writer.
+        writer: the log's files, with who appends to them.
         clock: the present moment, with its time zone.
         witnesses: who has to cosign a head before it counts, or None.
         guard: refuses leaves that contradict the log, or None.
@@ -50,7 +50,7 @@ class PublicLog:
     def __init__(
         self,
         engine: Engine,
-        writer: LogWriter,
+        writer: LogFiles,
         clock: Callable[[], datetime],
         witnesses: Witnesses | None = None,
         guard: LogGuard | None = None,

@@ -54,7 +54,7 @@ def proof(
 
     from quarterturn.home import policies
 
-    with open_app(home) as app:
+    with open_app(home, keys=False) as app:
         head, note = app.log.writer.checkpoint(), app.home.places.log / "checkpoint"
         witnesses = policies.cosigners(app.log.policy, note.read_bytes() if note.exists() else None)
         if not 0 <= index < head.size:
@@ -71,7 +71,7 @@ def fsck(home: Home = HOME, as_json: Json = False) -> None:
     """Rebuild the log's root from its tiles and from its rows, and compare both with what was signed."""
     from vault.errors import Unavailable, VaultError
 
-    with open_app(home) as app:
+    with open_app(home, keys=False) as app:
         head = app.log.writer.checkpoint()
         try:
             problems = app.log.writer.fsck()
@@ -86,12 +86,30 @@ def fsck(home: Home = HOME, as_json: Json = False) -> None:
 
 
 @verbs.command("change-key")
-def change_key(who: Who, home: Home = HOME, as_json: Json = False) -> None:
+def change_key(
+    who: Who,
+    signer: Annotated[
+        Path | None, typer.Option("--signer", metavar="DIR", help="Put the new key into this folder of a signer.")
+    ] = None,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
     """Change the log's key; both keys sign the change. Stop the service first; after an interruption, run it again."""
     with open_app(home) as app:
-        app.log.key_change.change(who)
+        folder = signer.resolve() if signer else app.log.signer_folder
+        app.log.key_change_to(folder).change(who)
+        vkey = app.home.places.log_keys[-1].vkey
+    if folder:
+        Output(as_json=as_json).result(
+            {"vkey": vkey, "signer": str(folder)},
+            f"{vkey} signs the log from now on, and lies in {folder}.",
+            f"Give that folder and {app.home.places.log} to the signer's user, link {folder}/public to the home's,",
+            f'write signer = "{folder}" under [ledger] in the settings, and start `quarterturn signer {folder}`.',
+            "Send the key to auditors and witnesses the same way as the old one.",
+        )
+        return
     with open_app(home) as app:  # with the new key
-        vkey, head = app.log.writer.verifier.vkey, app.log.ledger.publish()
+        vkey, head = app.home.places.log_keys[-1].vkey, app.log.ledger.publish()
     Output(as_json=as_json).result(
         {"vkey": vkey, "size": head.size},
         f"{vkey} signs the log now, {head.size} leaves of it",

@@ -41,6 +41,7 @@ def serve(
 
     with open_app(home) as app, serving_at(host, port, "--host and --port"):
         app.auth.approvals.in_force()
+        app.log.start_signer()
         logs.configure()
         logs.log.info("starting to serve %s", app.home.folder)
         works = app.execution.executor(workers, only)
@@ -66,6 +67,7 @@ def worker(workers: Workers = 1, only: Only = None, home: Home = HOME) -> None:
 
     with open_app(home) as app, end_signals.caught() as wait:
         app.auth.approvals.in_force()
+        app.log.start_signer()
         logs.configure()
         works = app.execution.executor(workers, only)
         _say_which(workers, only)

@@ -29,7 +29,7 @@ from quarterturn.submissions.store.requests import Submissions as SubmissionStor
 from quarterturn.submissions.traces import Traces as TraceService
 from rotation.findings.store import Findings as FindingStore
 from rotation.month.store import MonthStore
-from vault.ledger.write.append import LogWriter
+from vault.ledger.write.log_files import LogFiles
 
 VIEW_CHECK_INTERVAL_SECONDS = 60.0  # between two comparisons of the public view with the rows
 
@@ -49,7 +49,7 @@ class ServiceHealth:
     def __init__(
         self,
         engine: Engine,
-        log: LogWriter,
+        log: LogFiles,
         view: PublicViewWriter,
         clock: Callable[[], float] = time.monotonic,
         *,

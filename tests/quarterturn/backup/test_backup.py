@@ -322,7 +322,7 @@ def test_both_verbs_speak(live, tmp_path, say):
     done = say(*again, "--head", tmp_path / "copy" / "head" / "signed")
     keys = f"Put its keys back: {tmp_path / 'new' / 'keys'}, of a copy whose ring holds {made.data['key_id']}"
     assert (done.code, done.out.splitlines()[1]) == (0, keys)
-    assert say("log", "fsck", "--home", tmp_path / "new").code == 7, "the keys are missing, and that is said"
+    assert say("turn", "run", "--early", "--home", tmp_path / "new").code == 7, "the keys are missing, and that is said"
     change(tmp_path / "copy" / "rows.db")
     assert say("restore", tmp_path / "copy", "--home", tmp_path / "x", "--head", live / "head" / "signed").code == 1
     assert say("restore", tmp_path / "none", "--home", tmp_path / "x").code == 3

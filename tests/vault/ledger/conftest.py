@@ -384,7 +384,9 @@ class Month:
         """Sign heads with another key from now on."""
         former = [key for key in self.writer.verifiers if key != signer.verifier]
         writer = PermissiveWriter if careless else LogWriter
-        self.writer = writer(self.folder / "log", self.folder / "head" / "signed", signer, ORIGIN, former=former)
+        self.writer = writer(
+            self.folder / "log", self.folder / "head" / "signed", signer, ORIGIN, verifiers=[*former, signer.verifier]
+        )
         self.signer = signer
         self.keys = list(dict.fromkeys([*self.keys, signer.verifier.vkey]))
 

@@ -59,7 +59,12 @@ def test_the_first_head_over_a_leaf_stays_the_same_bytes_under_witnesses_lines_a
     writer.put_under(notes[5], "\u2014 witness.example AAAAAAAAAAAA\n")
     assert writer.covering(4) == notes[5]
     head = tmp_path / "head" / "signed"
-    assert LogWriter(tmp_path / "log", head, signer(1), ORIGIN, former=[writer.verifier]).covering(4) == notes[5]
+    assert (
+        LogWriter(
+            tmp_path / "log", head, signer(1), ORIGIN, verifiers=[*writer.verifiers, signer(1).verifier]
+        ).covering(4)
+        == notes[5]
+    )
     with pytest.raises(Refused, match="no head over leaf 9 was published"):
         writer.covering(9)
 
@@ -239,7 +244,7 @@ def test_killed_or_failing_at_each_call_it_finishes_after_a_restart(memory, monk
     shutil.copytree(home, kept)
     for number in itertools.count():
         more = struck(monkeypatch, lambda: writer.append(rows(260)[250:], 250), number, error)
-        assert fsck(home / "log", [writer.verifier])[1] == [], "what a reader meets at this moment"
+        assert fsck(home / "log", writer.verifiers)[1] == [], "what a reader meets at this moment"
         writer.append(rows(254)[250:], 250)  # another batch than the one that was interrupted
         head = writer.append(rows(260), 0)
         assert (head.size, head.root, writer.fsck()) == (260, expected(260), []), number

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vault.errors import Broken, Malformed
-from vault.ledger.signatures.note import Note, Signer, Verifier, decode_base64, open_note
+from vault.ledger.signatures.note import HeadSigner, Note, Verifier, decode_base64, open_note
 from vault.ledger.tree.merkle import EMPTY_ROOT, HASH_BYTES
 
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
@@ -61,7 +61,7 @@ class Checkpoint:
         root = base64.b64encode(self.root).decode()
         return "".join(f"{line}\n" for line in (self.origin, self.size, root, *self.extensions))
 
-    def sign(self, signer: Signer) -> str:
+    def sign(self, signer: HeadSigner) -> str:
         """Sign it; the signer's name must be the origin."""
         if signer.name != self.origin:
             raise Malformed(f"the log {self.origin} is signed by a key of its name, not by {signer.name}")

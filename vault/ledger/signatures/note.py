@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import ClassVar, Protocol, Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -99,6 +99,24 @@ class Signer:
         """Sign a text that ends in a newline; gives the whole note."""
         _require_text(text)
         return text + "\n" + line(self.name, self.verifier.key_id, self.key.sign(text.encode()))
+
+
+class HeadSigner(Protocol):
+    """The log's key; one that lies sealed is opened when a head is signed."""
+
+    @property
+    def name(self) -> str:
+        """Its name, which is the log's origin."""
+        ...
+
+    @property
+    def verifier(self) -> Verifier:
+        """The public half."""
+        ...
+
+    def sign(self, text: str) -> str:
+        """Sign a text that ends in a newline, and return the whole note."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,10 @@ from vault.errors import Broken, Malformed, Refused, Unavailable
 from vault.file_lock import locked
 from vault.files import make_folder, sync, write_atomically
 from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
-from vault.ledger.signatures.note import Signer, Verifier, read_line, take_apart
+from vault.ledger.signatures.note import HeadSigner, Verifier, read_line, take_apart
 from vault.ledger.statements.log_state import handover
 from vault.ledger.statements.statement import LoggedStatement, Statement
-from vault.ledger.tree.merkle import consistency_proof, inclusion_proof, leaf_hash, root_from
+from vault.ledger.tree.merkle import leaf_hash, root_from
 from vault.ledger.tree.tiles import (
     HEAD,
     HEIGHT,
@@ -42,22 +42,21 @@ from vault.ledger.tree.tiles import (
     folder_reader,
     pack_entries,
     tile_path,
-    unpack_entries,
 )
-from vault.ledger.write import fsck as check
+from vault.ledger.write.log_files import LogFiles, read_text_or_none
 
 _SCRATCH = ".new"
 
 
-class LogWriter:
-    """Appends to the log in `folder` and signs its head.
+class LogWriter(LogFiles):
+    """Appends to the log in `folder` and signs its head; a key is needed for leaves that the log does not have yet.
 
     Args:
-        folder: what a web server may serve: `checkpoint`, `checkpoints/`, `tile/`.
-        head_file: where the last signed head is kept, outside of `folder`.
+        folder: as of `LogFiles`, like the next one.
+        head_file: where the last signed head is kept.
         signer: the log's key; its name is the origin.
         origin: the log's origin line.
-        former: the log's keys before this one, if it was handed over (`vault.ledger.statements.log_state`).
+        verifiers: the log's public keys, if there are others than the signer's (`vault.ledger.statements.log_state`).
         patience: seconds to wait for another process that is writing.
     """
 
@@ -65,74 +64,22 @@ class LogWriter:
         self,
         folder: Path,
         head_file: Path,
-        signer: Signer,
+        signer: HeadSigner,
         origin: str,
         *,
-        former: Sequence[Verifier] = (),
+        verifiers: Sequence[Verifier] = (),
         patience: float = 10.0,
     ) -> None:
         if signer.name != origin:
             raise Malformed(f"the log {origin} is signed by a key of its name, not by {signer.name}")
-        if head_file.resolve().is_relative_to(folder.resolve()):
-            raise Malformed("the signed head is kept outside of the public folder")
-        self.folder = folder
-        self.origin = origin
-        self._head_file = head_file
+        super().__init__(folder, head_file, origin, verifiers or [signer.verifier])
         self._signer = signer
-        self._former = tuple(former)
         self._patience = patience
 
-    @property
-    def verifier(self) -> Verifier:
-        """The log's public key."""
-        return self._signer.verifier
-
-    @property
-    def verifiers(self) -> list[Verifier]:
-        """The log's public keys, those of earlier heads too; the present one is the last."""
-        return [*self._former, self.verifier]
-
-    @property
-    def size(self) -> int:
-        """The number of leaves under the last signed head."""
-        return self.checkpoint().size
-
-    def checkpoint(self) -> Checkpoint:
-        """Return the last signed head (size 0 if nothing was ever signed)."""
-        note = self.note()
-        return self._open(note) if note else Checkpoint.empty(self.origin)
-
-    def note(self) -> str | None:
-        """Return the last signed head as a note, or None if nothing was ever signed."""
-        return _text(self._head_file)
-
-    def notes(self) -> Iterator[str]:
-        """Yield every head that was ever published, with its signature lines, the newest first."""
-        sizes = [int(path.name) for path in (self.folder / KEPT).glob("*") if path.name.isdecimal()]
-        for path in (HEAD, *(f"{KEPT}/{size}" for size in sorted(sizes, reverse=True))):
-            if (note := _text(self.folder / path)) is not None:
-                yield note
-
-    def covering(self, leaf: int) -> str:
-        """Return the first published head that covers a leaf, with the log's signature alone: always the same bytes.
-
-        Raises:
-            Refused: none was.
-        """
-        sizes = (int(path.name) for path in (self.folder / KEPT).glob("*") if path.name.isdecimal())
-        size = min((size for size in sizes if size > leaf), default=None)
-        if size is None or (note := _text(self.folder / f"{KEPT}/{size}")) is None:
-            raise Refused(f"no head over leaf {leaf} was published, or {self.folder / KEPT} has lost it: put it back")
-        self._open(note)
-        (text, lines), ours = take_apart(note), {(key.name, key.key_id) for key in self.verifiers}
-        return "\n".join([text, *(line for line in lines if read_line(line)[:2] in ours), ""])
-
     def put_under(self, note: str, lines: str) -> None:
-        """Add witness signature lines to a published head (step 5); they replace other lines that are there.
-
-        Raises:
-            Unavailable: the disk failed or another process is writing; nothing is lost, call again.
-        """
+        """Add witness signature lines to a published head; lines that are no signatures are refused."""
+        if not _is_note(note + lines):
+            raise Malformed("what is put under a head is signature lines; nothing was written")
         with self._alone():
             head = self._finish()
             size = self._open(note).size
@@ -141,17 +88,7 @@ class LogWriter:
                 self._write(HEAD, (note + lines).encode())
 
     def append(self, leaves: Sequence[bytes], start: int) -> Checkpoint:
-        """Append leaves, sign and publish the new head.
-
-        Args:
-            leaves: their bytes, in order.
-            start: the index of the first one. Leaves that are in the log already are compared and not written twice.
-
-        Raises:
-            Refused: the leaves contradict the log or leave a gap, or the log is not what was last signed.
-            Malformed: a leaf is longer than 65,535 bytes.
-            Unavailable: the disk failed or another process is writing; nothing is lost, call again.
-        """
+        """Append leaves, sign and publish the new head."""
         if any(len(leaf) > MAX_LEAF for leaf in leaves):
             raise Malformed(f"a leaf has at most {MAX_LEAF} bytes")
         with self._alone():
@@ -160,50 +97,21 @@ class LogWriter:
             self._require_epoch(head, fresh)
             return self._grow(head, fresh) if fresh else head
 
+    def close(self) -> None:
+        """Do nothing: each append closes what it opens."""
+
     def recover(self) -> Checkpoint:
         """Finish a publication that was interrupted after signing."""
         with self._alone():
             return self._finish()
 
-    def leaf(self, index: int) -> bytes:
-        """Read a leaf's bytes."""
-        size = self.size
-        if not 0 <= index < size:
-            raise Malformed(f"there is no leaf {index} in a log of {size}")
-        return self._bundle(index // WIDTH, size)[index % WIDTH]
-
-    def prove_inclusion(self, index: int, size: int | None = None) -> list[bytes]:
-        """Prove that a leaf is in the tree of `size` leaves (default: under the last signed head)."""
-        tree = self._tree()
-        return inclusion_proof(tree.node, index, self._within(tree, size))
-
-    def prove_consistency(self, old: int, new: int | None = None) -> list[bytes]:
-        """Prove that the tree of `old` leaves is the beginning of the tree of `new`."""
-        tree = self._tree()
-        return consistency_proof(tree.node, old, self._within(tree, new))
-
-    def root(self, size: int) -> bytes:
-        """Return the root of the first `size` leaves, which are under the last signed head."""
-        tree = self._tree()
-        return root_from(tree.node, self._within(tree, size))
-
-    def fsck(self) -> list[str]:
-        """Re-hash the public folder; gives one sentence for each problem, none if all is well."""
-        head = self.checkpoint()
-        if not head.size:
-            return []
-        published, problems = check.fsck(self.folder, self.verifiers)
-        if published != head:
-            problems.append(f"the public checkpoint has size {published.size}, the last signed head {head.size}")
-        return problems
-
     def _finish(self) -> Checkpoint:
         """Check what is on disk against the last signed head and publish that head if it is not."""
-        note, public = self.note(), _text(self.folder / HEAD)
+        note, public = self.note(), read_text_or_none(self.folder / HEAD)
         if not note:
             if public:
                 raise Refused(
-                    f"the log {self.origin} has a published checkpoint but no signed head at {self._head_file}: "
+                    f"the log {self.origin} has a published checkpoint but no signed head at {self.head_file}: "
                     "put the head back from a backup; a log is never started anew under the same name"
                 )
             return Checkpoint.empty(self.origin)
@@ -236,7 +144,7 @@ class LogWriter:
 
     def _cosigned(self, note: str, size: int) -> str:
         """Return a head with the lines that were put under it, also where the public copy has them only in part."""
-        notes = (_text(self.folder / path) or note for path in (HEAD, f"{KEPT}/{size}"))
+        notes = (read_text_or_none(self.folder / path) or note for path in (HEAD, f"{KEPT}/{size}"))
         return max(
             (candidate for candidate in notes if candidate.startswith(note) and _is_note(candidate)),
             key=len,
@@ -272,12 +180,14 @@ class LogWriter:
 
     def _require_epoch(self, head: Checkpoint, fresh: Sequence[bytes]) -> None:
         """Refuse to sign before the log was handed over to this key, and after it was handed over to another."""
-        handed, note = _handed_over(self.origin, fresh, head.size), self.note()
-        signed = [*open_checkpoint(note, self.verifiers)[1].verified] if note else [self.verifier.vkey]
-        if fresh and (handed or signed)[-1] != self.verifier.vkey:
+        if not fresh:
+            return
+        handed, note, ours = _handed_over(self.origin, fresh, head.size), self.note(), self._signer.verifier.vkey
+        signed = [*open_checkpoint(note, self.verifiers)[1].verified] if note else [self.verifiers[-1].vkey]
+        if (handed or signed)[-1] != ours or ours not in {key.vkey for key in self.verifiers}:
             raise Refused(
                 f"beyond {head.size} leaves the log's key is {(handed or signed)[-1]}, and this process holds "
-                f"{self.verifier.vkey}: it signed nothing. Finish the change with `quarterturn log change-key`, and "
+                f"{ours}: it signed nothing. Finish the change with `quarterturn log change-key`, and "
                 "start again whatever was running"
             )
 
@@ -311,18 +221,8 @@ class LogWriter:
             if path.name.isdigit() and int(path.name) > signed:
                 path.unlink()
 
-    def _bundle(self, index: int, size: int) -> list[bytes]:
-        width = min(WIDTH, size - index * WIDTH)
-        path = entries_path(index, width)
-        leaves = unpack_entries(folder_reader(self.folder)(path), width, path)
-        tree = TileTree(size, folder_reader(self.folder))
-        for place, leaf in enumerate(leaves):
-            if leaf_hash(leaf) != tree.node(0, index * WIDTH + place):
-                raise Refused(f"{path} was changed: its entry {place} is not the leaf that was signed")
-        return leaves
-
     def _keep(self, note: str) -> None:
-        write_atomically(self._head_file, note.encode(), self._head_file.with_name(_SCRATCH))
+        write_atomically(self.head_file, note.encode(), self.head_file.with_name(_SCRATCH))
 
     def _publish(self, note: str, size: int) -> None:
         self._write(f"{KEPT}/{size}", note.encode())
@@ -331,27 +231,13 @@ class LogWriter:
     def _write(self, path: str, data: bytes) -> None:
         write_atomically(self.folder / path, data, self.folder / _SCRATCH)
 
-    def _tree(self) -> TileTree:
-        return TileTree(self.size, folder_reader(self.folder))
-
-    def _within(self, tree: TileTree, size: int | None) -> int:
-        if size is not None and size > tree.size:
-            raise Malformed(f"the log has {tree.size} leaves, not {size}")
-        return tree.size if size is None else size
-
-    def _open(self, note: str) -> Checkpoint:
-        checkpoint, _ = open_checkpoint(note, self.verifiers)
-        if checkpoint.origin != self.origin:
-            raise Refused(f"the signed head is of the log {checkpoint.origin}, not of {self.origin}")
-        return checkpoint
-
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Hold the writer's lock; disk errors become our own errors."""
         try:
             make_folder(self.folder)
-            self._head_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with locked(self._head_file.with_name("lock"), self._patience, "writing the log"):
+            self.head_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with locked(self.head_file.with_name("lock"), self._patience, "writing the log"):
                 (self.folder / _SCRATCH).unlink(missing_ok=True)
                 yield
         except OSError as error:
@@ -372,12 +258,3 @@ def _is_note(text: str) -> bool:
         return all(read_line(line) for line in take_apart(text)[1])
     except Malformed:
         return False
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8", errors="surrogateescape")
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise Unavailable(f"{path} cannot be read: {error.strerror}; nothing is lost, call again") from error

@@ -27,7 +27,7 @@ from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.cosignature import Witness
 from vault.ledger.signatures.note import line, read_line, take_apart
 from vault.ledger.signatures.policy import Policy, PolicyMember
-from vault.ledger.write.append import LogWriter
+from vault.ledger.write.log_files import LogFiles
 from vault.ledger.write.witness import SIZE, WitnessReply
 
 Ask = Callable[[str, bytes], WitnessReply]
@@ -66,7 +66,7 @@ class Witnesses:
 
     def __init__(
         self,
-        writer: LogWriter,
+        writer: LogFiles,
         policy: Policy,
         ask: Ask,
         *,

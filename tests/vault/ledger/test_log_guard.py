@@ -7,7 +7,7 @@ import pytest
 
 from vault.errors import Refused
 from vault.ledger.statements import leaf
-from vault.store.log_guard import LogGuard, Rows
+from vault.ledger.write.log_guard import LogGuard, Rows
 
 from ..ledger.conftest import COHORTS, ORIGIN, SECOND, Month, second_signature
 
