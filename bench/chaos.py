@@ -48,7 +48,8 @@ ROUNDS = 3  # submissions for each disturbance
 IMAGE = "registry.example/bench/folders@sha256:" + "0" * 64
 AGENT = f"python3 {ROOT / 'bench' / 'agent' / 'folders.py'}"
 COHORT_TASKS, WALL_SECONDS, PLACES = 2, 20.0, 2
-OUTAGE_SECONDS = 20.0
+OUTAGE_SECONDS = 15.0
+LOCKED_SECONDS = 35.0  # longer than a transaction waits
 DOWN_SECONDS = 3.0
 LIMIT_SECONDS = 600.0
 HOME_MIB, SPOOL_MIB = 256, 8
@@ -60,18 +61,17 @@ Mode = Literal["open", "silent", "refused"]
 def bench(rounds: int) -> Found:
     """Play each disturbance against so many submissions."""
     with tempfile.TemporaryDirectory(prefix="quarterturn-bench-") as folder, playground(Path(folder)) as play:
-        groups = [play.group(disturbance, rounds or ROUNDS) for disturbance in DISTURBANCES]
+        groups = list(compared(play, rounds or ROUNDS))
         play.service.kill()
         play.house.log.ledger.verify()
-        rows = compared(play.house, groups)
     count = sum(len(group.names) for group in groups)
     return Found(
         about=f"{count} submissions of one agent, of {4 * COHORT_TASKS} tasks each, on one runner with {PLACES} places "
         f"in the bwrap box. A worker's lease has {chaos_service.LEASE_SECONDS:.0f} seconds, and a lost host is waited "
-        "for two minutes beyond the agent's time.",
+        "for 80 seconds beyond the agent's time.",
         lines=[],
-        tables=[Table("Scores, and what else became of the runs.", COLUMNS, rows)],
-        remarks=[sentence for row, group in zip(rows, groups, strict=True) for sentence in violations(row, group)],
+        tables=[Table("Scores, and what else became of the runs.", COLUMNS, [group.row for group in groups])],
+        remarks=[sentence for group in groups for sentence in violations(group)],
     )
 
 
@@ -80,34 +80,37 @@ def bench(rounds: int) -> Found:
 
 @dataclass
 class Group:
-    """Submissions that one disturbance was played against, and for how long they took."""
+    """Submissions that one disturbance was played against, and what the table says of them."""
 
     disturbance: Disturbance
     names: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    row: dict[str, Any] = field(default_factory=dict)
 
 
-def compared(house: Application, groups: list[Group]) -> list[dict[str, Any]]:
-    """Compare each group's runs with the first run of the first group, which nothing disturbed."""
-    undisturbed = passes(outcomes(house, groups[0].names[0]))
-    rows = []
-    for group in groups:
+def compared(play: Play, count: int) -> Iterator[Group]:
+    """Play all disturbances, and compare each run with the first one, which nothing disturbed."""
+    house, undisturbed = play.house, frozenset[str]()
+    for disturbance in DISTURBANCES:
+        group = play.group(disturbance, count)
+        undisturbed = undisturbed or passes(outcomes(house, group.names[0]))
         played = [outcomes(house, name) for name in group.names]
         others = [run for runs in played for run in runs if run.passed != (run.task_id in undisturbed)]
         codes = Counter(run.code for run in others)
         values = (
-            group.disturbance.name,
+            disturbance.name,
             len(group.names),
             sum(house.submissions.store.get(name).state == "done" for name in group.names),
             ", ".join(score(runs) for runs in played),
             f"{len(undisturbed) / (4 * COHORT_TASKS):.3g}",
-            ", ".join(f"{count} {code}" for code, count in codes.items()) or "none",
+            ", ".join(f"{number} {code}" for code, number in codes.items()) or "none",
             sum(served_again(house, name) for name in group.names),
             "in order" if all(is_logged(house, name) for name in group.names) else "not in order",
             round(group.seconds),
         )
-        rows.append(dict(zip(COLUMNS, values, strict=True)))
-    return rows
+        group.row = dict(zip(COLUMNS, values, strict=True))
+        sys.stderr.write(f"· {group.row}\n")
+        yield group
 
 
 def outcomes(house: Application, name: str) -> list[TaskRun]:
@@ -116,9 +119,9 @@ def outcomes(house: Application, name: str) -> list[TaskRun]:
     return list(house.runs.store.results(number, who="bench", why="compare outages")) if number else []
 
 
-def passes(runs: list[TaskRun]) -> set[str]:
+def passes(runs: list[TaskRun]) -> frozenset[str]:
     """Return the tasks that were passed."""
-    return {run.task_id for run in runs if run.passed}
+    return frozenset(run.task_id for run in runs if run.passed)
 
 
 def score(runs: list[TaskRun]) -> str:
@@ -139,8 +142,9 @@ def is_logged(house: Application, name: str) -> bool:
     return opened is not None and scored is not None and opened < scored < log.published.size
 
 
-def violations(row: dict[str, Any], group: Group) -> Iterator[str]:
+def violations(group: Group) -> Iterator[str]:
     """Say what of a group is not as the design has it."""
+    row = group.row
     as_undisturbed = row["other outcomes"] == "none" or group.disturbance.is_a_fail
     if row["ended"] != row["runs"] or row["log"] != "in order" or not as_undisturbed:
         yield f"Not as it should be: {row['disturbance']}."
@@ -213,7 +217,10 @@ class RunnerMachine:
 
     def supervisors(self) -> list[int]:
         """Return the processes that play, of those whose agent was let go."""
-        texts = [lock.read_bytes() for lock in self.spool.glob("*.lock")]
+        texts = []
+        for lock in self.spool.glob("*.lock"):
+            with suppress(FileNotFoundError):  # handed in meanwhile
+                texts.append(lock.read_bytes())
         return [int(text.split(b":")[2]) for text in texts if AGENT_STARTED in text]
 
     def kill_supervisors(self) -> None:
@@ -244,8 +251,13 @@ class Network:
             self._loop.call_soon_threadsafe(self._close_all)
 
     def close(self) -> None:
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+
+    async def _end(self) -> None:
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
 
     async def _listen(self) -> None:
         server = await asyncio.start_server(self._connect, "127.0.0.1", 0)
@@ -295,9 +307,8 @@ class Play:
     def group(self, disturbance: Disturbance, count: int) -> Group:
         """Submit, disturb what is in play, and wait until all have ended."""
         start, group = time.monotonic(), Group(disturbance)
-        sys.stderr.write(f"· {disturbance.name}\n")
         for number in range(count):
-            account = f"{disturbance.name.replace(' ', '-')[:30].strip('-')}-{number}"
+            account = f"agent-{DISTURBANCES.index(disturbance)}-{number}"
             token = self.house.auth.accounts.create(account, "submitter")[0]
             with Client(f"http://127.0.0.1:{self.service.port}", token) as client:
                 group.names.append(client.submit(image=IMAGE, set="private").id)
@@ -338,12 +349,7 @@ def playground(folder: Path) -> Iterator[Play]:
         play = Play(house, service, runner, network)
         runner.start(play.url)
         wait_for(house.runners.store.alive, "a runner that lives")
-        try:
-            yield play
-        finally:
-            if log := os.environ.get("QUARTERTURN_BENCH_LOGS"):
-                shutil.copy(folder / "service.log", log)
-                shutil.copy(folder / "runner.log", log)
+        yield play
 
 
 @contextmanager
@@ -430,7 +436,7 @@ def _lock_database(play: Play) -> None:
     """Hold the database as its only writer for longer than a transaction waits."""
     with closing(sqlite3.connect(play.service.home / "quarterturn.db", timeout=60.0, isolation_level=None)) as rows:
         rows.execute("BEGIN EXCLUSIVE")
-        time.sleep(2 * OUTAGE_SECONDS)
+        time.sleep(LOCKED_SECONDS)
         rows.execute("ROLLBACK")
 
 

@@ -26,7 +26,7 @@ def shorten_waits() -> None:
     queue.RENEWAL_SECONDS, queue.MAX_SIGHT_GAP = LEASE_SECONDS / 3, queue.LEASE / 2
     queue.CLOSING_GRID_SECONDS = 0.001
     jobs.REAP_SECONDS = 1.0
-    remote_player.OUTAGE_SECONDS = remote_player.PREPARATION_SECONDS = 60.0
+    remote_player.OUTAGE_SECONDS = remote_player.PREPARATION_SECONDS = 40.0
 
 
 def play_command(line: str) -> None:

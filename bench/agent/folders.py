@@ -7,7 +7,7 @@ import re
 import time
 from urllib.parse import urlsplit
 
-PAUSE_SECONDS = 2.0
+PAUSE_SECONDS = 1.0
 HEADERS = {
     "Content-Type": "application/json",
     "Accept": "application/json, text/event-stream",
