@@ -196,6 +196,7 @@ def lets_an_agent_go(runner: RunnerProgram) -> bool:
     return False
 
 
+@pytest.mark.exhaustive
 def test_a_runner_that_is_killed_while_it_plays_costs_no_agent_a_point(service, runner, agent):
     command = agent(pause=1.5)
     with ThreadPoolExecutor(1) as pool:
