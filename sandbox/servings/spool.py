@@ -22,6 +22,8 @@ from vault.files import write_atomically
 
 SpoolState = Literal["playing", "finished", "died", "unbegun"]
 AGENT_STARTED = b"\nagent started\n"
+NOTE_BYTES = 200
+"""More than the name of a process has; the whole file is one block."""
 
 
 class Spool:
@@ -54,11 +56,13 @@ class Spool:
     def reserve(self, handle: str) -> None:
         """Note that a serving's key is about to be asked for: a runner that dies then can tell that nothing began.
 
+        The note takes the room of what its supervisor will write there, which a disk that fills up then does not lack.
+
         Raises:
             Unavailable: the disk takes nothing.
         """
         try:
-            self._lock_path(handle).touch(mode=0o600)
+            self._lock_path(handle).write_bytes(b"\n" * NOTE_BYTES)
         except OSError as error:
             raise Unavailable(f"the spool at {self.folder} cannot be written: {error.strerror}") from None
 

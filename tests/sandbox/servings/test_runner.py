@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -210,6 +212,18 @@ def test_a_key_whose_answer_was_lost_is_asked_for_again(bench, monkeypatch):
     monkeypatch.setattr(bench.service, "start", lost_once)
     bench.steps(10)
     assert (bench.service.started, bench.service.failures) == ([FIRST], {})
+
+
+def test_no_key_is_asked_for_while_the_spool_cannot_be_written(bench, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    bench.steps()
+    assert bench.service.started == []
+    monkeypatch.undo()
+    bench.steps(10)
+    assert bench.service.started == [FIRST]
 
 
 def test_two_runners_do_not_share_a_spool(bench):
