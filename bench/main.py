@@ -46,6 +46,7 @@ ON_DEMAND = (
     "echoes",
     "anchors",
     "set",
+    "chaos",
 )  # some take an hour and more
 NAMES = QUICK + ON_DEMAND
 MODULES = {

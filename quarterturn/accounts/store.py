@@ -22,7 +22,7 @@ from quarterturn.accounts.tables import AccountRow, TokenRow
 from quarterturn.choices import Role
 from quarterturn.errors import Malformed, NotFound
 from sandbox.pseudonyms import require_pseudonym
-from vault.database import transaction
+from vault.database import join_or_begin, transaction
 
 DAYS = 90
 MAX_TOKEN_DAYS = 366
@@ -69,8 +69,11 @@ class Accounts:
         scopes: Collection[str] = (),
         days: int = DAYS,
         mint: Callable[[], str] = tokens.mint,
+        session: Session | None = None,
     ) -> tuple[str, Token]:
         """Make a token, and the account if it is new; the text is given here and never again.
+
+        With a `session` both are part of the caller's transaction.
 
         Raises:
             Malformed: the name is no pseudonym, a scope is none of the role's, or the time is too long.
@@ -80,8 +83,8 @@ class Accounts:
         if not 1 <= days <= MAX_TOKEN_DAYS:
             raise Malformed(f"a token lasts 1 to {MAX_TOKEN_DAYS} days")
         text, now = mint(), self._now()
-        with transaction(self._engine) as session:
-            _open(session, account, now)
+        with join_or_begin(self._engine, session) as own:
+            _open(own, account, now)
             row = TokenRow(
                 account=account,
                 role=role,
@@ -90,9 +93,9 @@ class Accounts:
                 created_at=now,
                 expires_at=now + timedelta(days=days),
             )
-            session.add(row)
-            session.flush()
-            return text, _token(row, _party(session, account))
+            own.add(row)
+            own.flush()
+            return text, _token(row, _party(own, account))
 
     def open(self, account: str) -> None:
         """Make an account without a token, unless it is there.

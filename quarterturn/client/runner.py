@@ -74,7 +74,7 @@ class RunnerClient(Client):
     def take(self, seconds: float) -> SealedServing | None:
         """Return the next serving, or None where there is none within `seconds`."""
         with _as_runner_errors():
-            answer = self._ask_for(TakenServing, f"{PREFIX}/work", {"seconds": f"{seconds:.0f}"})
+            answer = self._ask_for(TakenServing, f"{PREFIX}/work", params={"seconds": f"{seconds:.0f}"})
         return SealedServing(answer.handle, _decoded(answer.document)) if answer else None
 
     def start(self, handle: str) -> bytes:
@@ -95,6 +95,15 @@ class RunnerClient(Client):
             answer = self._ask(WantedServings, "POST", f"{PREFIX}/alive", json_body={"servings": sorted(handles)})
         return set(answer.wanted)
 
+    def report_failure(self, handle: str, *, agent_started: bool) -> None:
+        """Report that a serving ended and left nothing; a second time changes nothing.
+
+        Raises:
+            Gone: it is not this runner's.
+        """
+        with _as_runner_errors():
+            self._post(f"{PREFIX}/servings/{handle}/failure", json={"agent_started": agent_started})
+
     def hand_in(self, handle: str, sealed: BinaryIO) -> None:
         """Hand in what was left; a second time changes nothing.
 
@@ -112,18 +121,20 @@ class RunnerClient(Client):
         with _as_runner_errors():
             self._repeated(send)
 
-    def _ask_for(self, form: type[T], path: str, query: Mapping[str, str] | None = None) -> T | None:
+    def _ask_for(self, form: type[T], path: str, **content: Any) -> T | None:
         """Ask for something that there may not be yet: an answer without content (204)."""
+        body = self._post(path, **content)
+        with self._errors_as_no_answer():
+            return read_document(form, body, f"{self._url}{path}", max_bytes=MAX_BYTES) if body else None
 
+    def _post(self, path: str, **content: Any) -> bytes:
         def send() -> bytes:
-            with self._http.exchange("POST", path, ANSWER_SECONDS, params=query) as response:
+            with self._http.exchange("POST", path, ANSWER_SECONDS, **content) as response:
                 if not response.is_success:
                     raise self._refused(response)
                 return self._body(response)
 
-        body = self._repeated(send)
-        with self._errors_as_no_answer():
-            return read_document(form, body, f"{self._url}{path}", max_bytes=MAX_BYTES) if body else None
+        return self._repeated(send)
 
 
 @contextmanager

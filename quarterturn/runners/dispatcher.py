@@ -2,14 +2,19 @@
 
     offered --take--> taken --request_start--> requested --grant--> granted --(handed in)--> closed
 
-A taken serving is encrypted. Its key is granted only once the run has recorded that the task is exposed; a runner that
-took a serving and asks no more has it taken from it after `HELD_SECONDS`.
+A taken serving is encrypted. Its key is granted only once the run has recorded that the task is exposed.
+
+A runner holds one serving that it has not started. It starts that at once, or when something that it plays has ended:
+one that neither plays nor starts has it taken from it after `HELD_SECONDS`. Who lets `MAX_UNSTARTED` of them lapse in a
+row is given none for `SKIPPED_SECONDS` and named in the log: it is broken, or somebody else has its token.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Literal
@@ -17,9 +22,12 @@ from typing import Literal
 from quarterturn.runners.store import RunnerRecord
 
 HELD_SECONDS = 60.0
-"""For how long a runner keeps a serving that it took and neither started nor named again."""
+"""For how long a runner keeps a serving that it took and did not start, since it last named it while it played."""
+MAX_UNSTARTED = 3
+SKIPPED_SECONDS = 600.0
 
 State = Literal["offered", "taken", "requested", "granted", "closed"]
+log = logging.getLogger("quarterturn.runners")
 
 
 @dataclass(eq=False)
@@ -49,6 +57,15 @@ class Offer:
     held_until: float = 0.0
 
 
+@dataclass
+class _Lapses:
+    """How many servings the runner of this name let lapse in a row, and until when it is given none."""
+
+    name: str = ""
+    count: int = 0
+    skipped_until: float = float("-inf")
+
+
 class Dispatcher:
     """The offers of one process, and those who wait for them.
 
@@ -59,6 +76,7 @@ class Dispatcher:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._offers: dict[str, Offer] = {}
+        self._lapses: dict[int, _Lapses] = defaultdict(_Lapses)
         self._changed = threading.Condition()
 
     def offer(self, offer: Offer) -> None:
@@ -73,14 +91,21 @@ class Dispatcher:
             return self._offers.get(handle)
 
     def take(self, runner: RunnerRecord) -> Offer | None:
-        """Give a runner the oldest serving that is for its box and class; None where there is none now."""
+        """Give a runner the oldest serving that is for its box and class; None where there is none now.
+
+        It is given the one that it holds again: the answer was lost, or the runner was started again.
+        """
         with self._changed:
             now = self._clock()
+            self._take_lapsed_back(now)
+            own = [offer for offer in self._offers.values() if (offer.state, offer.runner) == ("taken", runner.token)]
+            if own or self._lapses[runner.token].skipped_until > now:
+                return own[0] if own else None
             for offer in self._offers.values():
-                lapsed = offer.state == "taken" and offer.held_until < now
                 fits = (offer.box, offer.run_class) == (runner.box, runner.run_class)
-                if fits and (lapsed or offer.state == "offered"):
+                if fits and offer.state == "offered":
                     offer.state, offer.runner, offer.held_until = "taken", runner.token, now + HELD_SECONDS
+                    self._lapses[runner.token].name = runner.name
                     return offer
             return None
 
@@ -96,20 +121,35 @@ class Dispatcher:
                 raise KeyError(handle)
             if offer.state == "taken":
                 offer.state = "requested"
+                self._lapses.pop(runner, None)
                 self._changed.notify_all()
             return offer.key if offer.state == "granted" else None
 
-    def keep(self, handles: Collection[str], runner: int) -> set[str]:
-        """Keep what a runner names for it, and return those of the handles that it still holds."""
+    def keep(self, handles: Collection[str], runner: int, *, is_playing: bool) -> set[str]:
+        """Keep what a runner names for it while it plays, and return those of the handles that it still holds."""
         with self._changed:
+            now = self._clock()
+            self._take_lapsed_back(now)
             offers = [offer for handle in handles if (offer := self._offers.get(handle)) and offer.runner == runner]
-            for offer in offers:
-                offer.held_until = self._clock() + HELD_SECONDS
+            for offer in offers if is_playing else ():
+                offer.held_until = now + HELD_SECONDS
             return {offer.handle for offer in offers}
+
+    def give_back(self, handle: str, runner: int) -> bool:
+        """Offer what a runner took and will not start to others; False while the start of it is being recorded."""
+        with self._changed:
+            offer = self._offers.get(handle)
+            if offer is None or offer.runner != runner:
+                return True
+            if offer.state == "taken":
+                offer.state, offer.runner = "offered", None
+                self._changed.notify_all()
+            return offer.state != "requested"
 
     def wait_for_request(self, offer: Offer, seconds: float) -> bool:
         """Say whether a runner asked to start a serving within so many seconds."""
         with self._changed:
+            self._take_lapsed_back(self._clock())
             return self._changed.wait_for(lambda: offer.state == "requested", seconds)
 
     def grant(self, offer: Offer) -> None:
@@ -134,3 +174,19 @@ class Dispatcher:
             if (offer := self._offers.pop(handle, None)) is not None:
                 offer.state = "closed"
             self._changed.notify_all()
+
+    def _take_lapsed_back(self, now: float) -> None:
+        """Offer again what runners took and did not start in time."""
+        for offer in self._offers.values():
+            if offer.state != "taken" or offer.runner is None or offer.held_until >= now:
+                continue
+            lapses = self._lapses[offer.runner]
+            lapses.count += 1
+            if lapses.count >= MAX_UNSTARTED:
+                lapses.count, lapses.skipped_until = 0, now + SKIPPED_SECONDS
+                log.warning(
+                    "the runner %s took %d servings in a row and started none: it is given none for %d minutes; look "
+                    "at its log, or put it out with `quarterturn runner revoke %s`",
+                    *(lapses.name, MAX_UNSTARTED, SKIPPED_SECONDS / 60, lapses.name),
+                )
+            offer.state, offer.runner = "offered", None

@@ -43,3 +43,13 @@ class RunnerFleet:
         if offer is None or offer.runner is None:
             raise RuntimeError("no runner has asked for this serving")
         self.runners.start(handle, offer.runner, run=run, task=task, seconds=offer.seconds, session=session)
+
+    def close(self, handle: str) -> None:
+        """Take nothing more for a serving, and remove what was handed in."""
+        self.runners.close(handle)
+        self.handed_in.remove(handle)
+
+    def settle(self, run: int, task: str) -> None:
+        """Close the servings of a task of a run, once what came of it is recorded."""
+        for serving in self.runners.outstanding(run, task):
+            self.close(serving.handle)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 from collections.abc import AsyncIterable, Sequence
 from contextlib import suppress
@@ -43,6 +44,7 @@ class HandInFolder:
         part, count = self._folder / f"{handle}.{os.urandom(4).hex()}.part", 0
         try:
             with part.open("xb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # until it is whole: see `remove_parts`
                 async for chunk in body:
                     count += len(chunk)
                     if count > MAX_SEALED:
@@ -68,6 +70,13 @@ class HandInFolder:
         """Remove it, if it is there."""
         with suppress(FileNotFoundError):
             self._place(handle).unlink()
+
+    def remove_parts(self) -> None:
+        """Remove what processes that are gone had begun to receive; what is being received is locked."""
+        for part in self._folder.glob("*.part"):
+            with suppress(OSError), part.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                part.unlink()
 
     def _settle(self, file: BinaryIO, part: Path, handle: str) -> None:
         file.flush()

@@ -1,7 +1,8 @@
 """Player of servings on runners: offers each to them, and waits for what they hand in.
 
 1. A serving is offered when its turn comes. Before its key is granted, the exposure and the serving's row are recorded.
-2. What a runner hands in is a file, sealed to this service. It is opened here, and removed once the run has sealed it.
+2. What a runner hands in is a file, sealed to this service. It is opened here, and removed once its run has recorded
+   what came of it: a run that is resumed before that opens it again.
 3. A run that another process goes on with finds its started servings by their rows, and waits for what they left.
 4. Where nothing comes until a serving is due, its runner is lost: nobody can tell what happened there, so it is a fail.
    After an outage of the service or its database, the runner first has time to hand in.
@@ -85,12 +86,11 @@ class RemoteServing:
         return hand_in
 
     def close(self) -> None:
-        """Offer it no more; once what was left is recorded, take nothing more for it, and remove what was handed in."""
+        """Offer it no more; the journal of an official run settles it, once what came of it is recorded."""
         handle = self._serving.handle
         self._fleet.dispatcher.close(handle)
-        if self._is_over:
-            self._fleet.runners.close(handle)
-            self._fleet.handed_in.remove(handle)
+        if self._is_over and self._player.run is None:
+            self._fleet.close(handle)
 
     def _start(self, record_serving: Callable[[], None], stop: threading.Event) -> None:
         """Offer it, and grant its key to the runner that asks for it."""
@@ -127,7 +127,7 @@ class RemoteServing:
                 if row is not None and row.state == "unbegun":
                     return HandIn(AttemptFacts(Stage.GATEWAY))  # as where a place cannot be made: it is served again
                 is_late = row is not None and runners.now() >= row.due and time.monotonic() >= back_at + OUTAGE_SECONDS
-                if row is None or row.state == "closed" or is_late:
+                if row is None or row.state in ("closed", "lost") or is_late:
                     return _lost_runner()
             except DatabaseAway:  # nobody can tell; what is handed in waits on the runner's disk or on ours
                 back_at = time.monotonic()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, Collection
+from collections.abc import AsyncIterable, Collection, Sequence
 from dataclasses import dataclass
 
-from quarterturn.errors import NotAllowed, NotFound, Refused
+from quarterturn.errors import NotAllowed, NotFound, Refused, Unavailable
 from quarterturn.runners.dispatcher import Offer
 from quarterturn.runners.fleet import RunnerFleet
 from quarterturn.runners.programs import INTERFACE_VERSION, programs_digest
@@ -33,6 +33,14 @@ class Registration:
     programs: str
 
 
+@dataclass(frozen=True, slots=True)
+class PlayedServing:
+    """A serving of an official run that a runner started, and whether the run's result of its task came of it."""
+
+    serving: ServingRecord
+    gave_result: bool
+
+
 class RunnerService:
     """The runners' side of one home.
 
@@ -42,7 +50,7 @@ class RunnerService:
     """
 
     def __init__(self, fleet: RunnerFleet, runs: Runs) -> None:
-        self._runners, self._dispatcher = fleet.runners, fleet.dispatcher
+        self._fleet, self._runners, self._dispatcher = fleet, fleet.runners, fleet.dispatcher
         self._key, self._handed_in, self._runs = fleet.key, fleet.handed_in, runs
 
     def register(self, token: int, registration: Registration) -> bytes:
@@ -82,6 +90,18 @@ class RunnerService:
             raise NotAllowed("this runner has not registered: it registers before it asks for work")
         return runner
 
+    def revoke(self, name: str) -> Sequence[PlayedServing]:
+        """Put a runner out, and return every serving of an official run that it started, the oldest first.
+
+        Raises:
+            NotFound: there is no runner of this name.
+        """
+        return [
+            PlayedServing(serving, self._gave_result(serving.handle, serving.run, serving.task))
+            for serving in self._runners.revoke(name)
+            if serving.run is not None
+        ]
+
     def take(self, runner: RunnerRecord) -> Offer | None:
         """Give a runner the next serving for its box and class, encrypted; None where there is none now."""
         return self._dispatcher.take(runner)
@@ -97,16 +117,28 @@ class RunnerService:
         try:
             return self._dispatcher.request_start(handle, token)
         except KeyError:
-            self._runners.mark_unbegun(handle, token)
+            self._runners.record_failure(handle, token, "unbegun")
             self._dispatcher.notify()
             raise NotFound(f"the serving {handle} is not this runner's any more") from None
 
+    def report_failure(self, token: int, handle: str, *, agent_started: bool) -> None:
+        """Record that a serving ended on its runner and left nothing; doing it again changes nothing.
+
+        An agent may have brought it about, so its task is failed; where none was let go, it is served again.
+
+        Raises:
+            Unavailable: its start is being recorded; report it again.
+        """
+        if not self._dispatcher.give_back(handle, token):
+            raise Unavailable(f"the start of the serving {handle} is being recorded: report its end again")
+        self._runners.record_failure(handle, token, "lost" if agent_started else "unbegun")
+        self._dispatcher.notify()
+
     def still_wanted(self, token: int, handles: Collection[str]) -> list[str]:
         """Return which of a runner's servings are still wanted; it ends the others."""
-        kept = self._dispatcher.keep(handles, token)
-        rows = map(self._runners.serving, set(handles) - kept)
-        kept |= {row.handle for row in rows if row is not None and self._is_open(row, token)}
-        return sorted(kept)
+        rows = map(self._runners.serving, set(handles))
+        played = {row.handle for row in rows if row is not None and self._is_open(row, token)}
+        return sorted(played | self._dispatcher.keep(handles, token, is_playing=bool(played)))
 
     async def receive(self, token: int, handle: str, body: AsyncIterable[bytes]) -> None:
         """Keep what a serving left, unread; doing it again changes nothing.
@@ -131,8 +163,12 @@ class RunnerService:
         for handle in self._handed_in.handles():
             row = self._runners.serving(handle)
             if row is None or row.state == "closed" or self._has_ended(row):
-                self._runners.close(handle)
-                self._handed_in.remove(handle)
+                self._fleet.close(handle)
+        self._handed_in.remove_parts()
+
+    def _gave_result(self, handle: str, run: int, task: str) -> bool:
+        """Say whether it is the last serving of a task that its run has a result of: an earlier one did not count."""
+        return task in self._runs.finished(run) and self._runners.servings(run=run, task=task)[-1].handle == handle
 
     def _has_ended(self, row: ServingRecord) -> bool:
         return self._runners.now() >= row.due if row.run is None else self._runs.get(row.run).state in ENDED

@@ -21,7 +21,8 @@ ALIVE_SECONDS = 60.0
 SEEN_SECONDS = 10.0
 """How exactly it is recorded when a runner was heard of; anything finer would write a row for each request."""
 
-ServingState = Literal["started", "handed-in", "unbegun", "closed"]
+Failure = Literal["unbegun", "lost"]
+ServingState = Literal["started", "handed-in", Failure, "closed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,8 @@ class ServingRecord:
         run: the number of its official run, or None.
         task: the id of its task.
         runner: the number of the runner's token.
-        state: `started`, `handed-in` once what was left has arrived, `unbegun` where its runner never got the key,
-            `closed` when nothing of it is taken any more.
+        state: `started`; `handed-in` once what was left has arrived; `unbegun` where its agent was never let go, and
+            `lost` where it was and nothing is left; `closed` when nothing of it is taken any more.
         started_at: when its key was handed to the runner.
         due: until when what it leaves is waited for.
     """
@@ -90,11 +91,10 @@ class Runners:
             Malformed: the name is no pseudonym, or the time is too long.
             Refused: there is or was a runner of this name.
         """
-        with Session(self._engine) as session:
+        with transaction(self._engine) as session:
             if session.exec(select(RunnerRow).where(RunnerRow.name == name)).first() is not None:
                 raise Refused(f"there is or was a runner '{name}': choose another name")
-        text, token = self._accounts.create(name, "machine", days=days)
-        with transaction(self._engine) as session:
+            text, token = self._accounts.create(name, "machine", days=days, session=session)
             session.add(RunnerRow(token=token.id, name=name))
         return text
 
@@ -165,12 +165,12 @@ class Runners:
             session.exec(change.values(state="handed-in", ended_at=self._now()))
             return session.exec(select(ServingRow).where(*own, ServingRow.state == "handed-in")).first() is not None
 
-    def mark_unbegun(self, handle: str, runner: int) -> None:
-        """Record that a runner never got the key of a serving that was to start: nothing of it was played."""
+    def record_failure(self, handle: str, runner: int, state: Failure) -> None:
+        """Record that nothing will be handed in for a serving that a runner started."""
         own = (col(ServingRow.handle) == handle, col(ServingRow.runner) == runner)
         with transaction(self._engine) as session:
             change = update(ServingRow).where(*own, col(ServingRow.state) == "started")
-            session.exec(change.values(state="unbegun", ended_at=self._now()))
+            session.exec(change.values(state=state, ended_at=self._now()))
 
     def close(self, handle: str) -> None:
         """Take nothing more for a serving."""
@@ -184,19 +184,17 @@ class Runners:
             row = session.get(ServingRow, handle)
             return _serving(row) if row is not None else None
 
-    def outstanding(self, run: int) -> Sequence[ServingRecord]:
-        """List the servings of a run that are played, or were handed in and are not judged yet."""
-        return [serving for serving in self.servings(run=run) if serving.state != "closed"]
+    def outstanding(self, run: int, task: str | None = None) -> Sequence[ServingRecord]:
+        """List the servings of a run, or of one task of it, of which it is not recorded yet what came of them."""
+        servings = self.servings(run=run, task=task)
+        return [serving for serving in servings if serving.state != "closed"]
 
-    def servings(self, *, runner: int | None = None, run: int | None = None) -> Sequence[ServingRecord]:
-        """List the servings of a runner, or of a run, the oldest first."""
+    def servings(self, **where: int | str | None) -> Sequence[ServingRecord]:
+        """List the servings of a `runner`, a `run`, or a `task`, the oldest first."""
         query = select(ServingRow).order_by(col(ServingRow.started_at), col(ServingRow.handle))
-        if runner is not None:
-            query = query.where(ServingRow.runner == runner)
-        if run is not None:
-            query = query.where(ServingRow.run == run)
+        given = {name: value for name, value in where.items() if value is not None}
         with Session(self._engine) as session:
-            return [_serving(row) for row in session.exec(query).all()]
+            return [_serving(row) for row in session.exec(query.filter_by(**given)).all()]
 
     def now(self) -> datetime:
         """Return the present moment, in UTC."""

@@ -36,7 +36,7 @@ class ServingRow(SQLModel, table=True):
     )  # None: of none
     task: str = Field(max_length=18)
     runner: int = Field(foreign_key="quarterturn_runner.token", index=True, sa_type=Counter)
-    state: str = Field(max_length=10)  # started, handed-in, unbegun, closed
+    state: str = Field(max_length=10)  # started, handed-in, unbegun, lost, closed
     started_at: datetime = Field(sa_type=UTCDateTime)
     due: datetime = Field(sa_type=UTCDateTime)
     ended_at: datetime | None = Field(default=None, sa_type=UTCDateTime)

@@ -92,6 +92,13 @@ class PrivateJournal(OfficialJournal):
         super().record_serving(task_id, handle)
         self._log.begin(task_id)
 
+    def allow_retry(self, task_id: str, cause: str) -> bool:
+        """Say whether a task may be served again, and record the cause if it may."""
+        allowed = super().allow_retry(task_id, cause)
+        if allowed:
+            self._settle(task_id)
+        return allowed
+
     def keep_unjudged(self, left: UnjudgedResult) -> None:
         """Seal what an attempt left."""
         super().keep_unjudged(left)
@@ -111,12 +118,18 @@ class PrivateJournal(OfficialJournal):
             UpstreamDown: that of the agents' language model, or of the claim judge.
         """
         super().record_outcome(run)
+        self._settle(run.task_id)
         self._context.advance()
         down = f"the upstream '{self._context.upstream}'" if run.code == "upstream-down" else None
         if any(exchange.outcome == "down" for exchange in run.claims):
             down = "the claim judge's upstream"
         if down is not None:
             raise UpstreamDown(f"{down} does not answer; tasks that were not served yet wait for it")
+
+    def _settle(self, task_id: str) -> None:
+        """Close what a runner played of a task; a process that dies before this leaves it to the next one."""
+        if self._context.fleet:
+            self._context.fleet.settle(self._context.run.record.number, task_id)
 
     def is_ended(self) -> bool:
         """Say whether another worker, its owner or the turn has ended this attempt."""
@@ -283,7 +296,7 @@ class PrivateRuns:
         return RunSetup.in_box(box, places, workers=workers, terms=terms)
 
     def _playing(self, number: int) -> dict[str, str]:
-        """Map the tasks of a run that runners play, or have handed in, to the handles of their servings."""
+        """Map the tasks of a run that runners play, or have handed in, to the handles of their newest servings."""
         return {row.task: row.handle for row in self._fleet.runners.outstanding(number)} if self._fleet else {}
 
     @contextmanager

@@ -37,6 +37,8 @@ MAX_RECORD = log_protocol.MAX_TOTAL + model_log.MAX_TOTAL + MAX_HEAD + 512 * MAX
 MAX_DUMPS = 32
 MAX_BYTES = 192 * 1024 * 1024
 """Bytes of a whole hand-in: of a longer one, supervisors keep only the facts."""
+MAX_PARTS_BYTES = MAX_TAR + 2 * MAX_DUMP
+"""Bytes of all parts once they are decompressed; supervisors keep only the facts of a hand-in with more, too."""
 COMPRESSION = 1  # a tar is mostly zeros; what is left of it hardly shrinks further
 
 PartKind = Literal["state", "dump", "baseline"]
@@ -64,6 +66,11 @@ class HandIn:
     state: FrozenState | None = field(default=None, repr=False)
     baseline: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     machine: AttemptFacts | None = None
+
+    @property
+    def parts_size(self) -> int:
+        """Return the bytes of its parts, before they are compressed."""
+        return sum(len(part) for _, _, part in self._parts())
 
     def to_bytes(self) -> bytes:
         """Write it."""
@@ -192,15 +199,15 @@ def _decompressed(parts: tuple[_Part, ...], data: memoryview) -> dict[tuple[str,
     if any(part.size < 0 for part in parts) or sum(part.size for part in parts) != len(data):
         raise Malformed("the parts of the hand-in are not as long as its head says")
     opened: dict[tuple[str, str], bytes] = {}
-    place = 0
+    place, left = 0, MAX_PARTS_BYTES
     for part in parts:
         what = f"the part {part.kind} of the hand-in"
         if (part.kind == "state") == bool(part.name):
             raise Malformed(f"{what} has a name that it cannot have")
-        opened[part.kind, part.name] = _inflate(
-            data[place : place + part.size], MAX_TAR if part.kind == "state" else MAX_DUMP, what
-        )
-        place += part.size
+        cap = min(left, MAX_TAR if part.kind == "state" else MAX_DUMP)
+        content = _inflate(data[place : place + part.size], cap, what)
+        opened[part.kind, part.name] = content
+        place, left = place + part.size, left - len(content)
     return opened
 
 

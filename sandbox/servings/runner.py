@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, ClassVar, Protocol, TypeVar
 from sandbox.errors import Kind, Malformed, SandboxError, Unavailable
 from sandbox.servings.sealing import KEY_BYTES
 from sandbox.servings.serving import require_handle
-from sandbox.servings.spool import Spool
+from sandbox.servings.spool import Spool, SpoolState
 from sandbox.servings.supervisor import SupervisorRequest, Supervisors
 
 RENEW_SECONDS = 15.0
@@ -79,6 +79,14 @@ class RunnerService(Protocol):
         """Say which servings this runner has, and return those of them that are still wanted."""
         ...
 
+    def report_failure(self, handle: str, *, agent_started: bool) -> None:
+        """Report that a serving ended and left nothing; a second time changes nothing.
+
+        Raises:
+            Gone: it is not this runner's.
+        """
+        ...
+
     def hand_in(self, handle: str, sealed: BinaryIO) -> None:
         """Hand in what was left; a second time changes nothing.
 
@@ -121,9 +129,10 @@ class Runner:
 
     def run(self, stop: threading.Event) -> None:
         """Work until `stop` is set; servings that are played then go on, for whoever works here next."""
-        while not stop.is_set():
-            if not self.step():
-                stop.wait(LOOK_SECONDS)
+        with self._spool.owned():
+            while not stop.is_set():
+                if not self.step():
+                    stop.wait(LOOK_SECONDS)
 
     def step(self) -> bool:
         """Do what there is to do now, and say whether there may be more of it at once."""
@@ -151,8 +160,10 @@ class Runner:
         if self._public_key is None:
             self._public_key = _public_key_of(self._service.register(self._about))
         states = self._spool.states()
-        for handle in [handle for handle, state in states.items() if state != "playing"]:
-            self._settle(handle, died=states[handle] == "died")
+        reserved = self._next.handle if self._next else None  # its key may have to be asked for again
+        for handle, state in states.items():
+            if state != "playing" and handle != reserved:
+                self._settle(handle, state)
         playing = [handle for handle, state in states.items() if state == "playing"]
         if self._clock() >= self._renewed + RENEW_SECONDS:
             self._renew(playing)
@@ -164,17 +175,18 @@ class Runner:
         self._begin(self._next, self._public_key)
         return True
 
-    def _settle(self, handle: str, *, died: bool) -> None:
-        """Hand in what was left. One that died left nothing: the service waits until it is due."""
-        if died:
-            log.error("serving %s: its supervisor died and left nothing; the service waits until it is due", handle)
-        else:
-            try:
+    def _settle(self, handle: str, state: SpoolState) -> None:
+        """Hand in what was left, or report that nothing was."""
+        try:
+            if state == "finished":
                 with self._spool.open(handle) as sealed:
                     self._service.hand_in(handle, sealed)
                 log.info("serving %s: handed in", handle)
-            except Gone:
-                log.info("serving %s: its run was closed; what was left is discarded", handle)
+            else:
+                self._service.report_failure(handle, agent_started=state == "died")
+                log.error("serving %s: its supervisor is gone and left nothing; the service was told", handle)
+        except Gone:
+            log.info("serving %s: its run was closed; what was left is discarded", handle)
         self._spool.remove(handle)
 
     def _renew(self, playing: Collection[str]) -> None:
@@ -192,10 +204,12 @@ class Runner:
     def _begin(self, sealed: SealedServing, public_key: bytes) -> None:
         """Ask for its key, which records its exposure, and start its supervisor."""
         handle = require_handle(sealed.handle)
+        self._spool.reserve(handle)
         try:
             key = self._service.start(handle)
         except Gone:
             log.info("serving %s: gone before it was started", handle)
+            self._spool.remove(handle)
             self._next = None
             return
         if len(key) != KEY_BYTES:

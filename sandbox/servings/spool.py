@@ -1,6 +1,7 @@
 """Spool of a runner: the folder in which each serving leaves its sealed hand-in, whatever becomes of the runner.
 
-HANDLE.lock     locked by the serving's supervisor while it lives; holds the name of its process
+HANDLE.lock     there before its key is asked for; locked by the serving's supervisor while it lives. Its first line is
+                the name of that process, and it has a second one once the agent is let go
 HANDLE.sealed   what was left, sealed to the service; there as a whole, or not at all
 """
 
@@ -9,17 +10,20 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from sandbox.errors import NotAllowed
+from sandbox.errors import NotAllowed, Unavailable
 from sandbox.runner_identity import runner_lives
 from sandbox.servings.serving import require_handle
 from vault.files import write_atomically
 
-SpoolState = Literal["playing", "finished", "died"]
+SpoolState = Literal["playing", "finished", "died", "unbegun"]
+AGENT_STARTED = b"\nagent started\n"
+NOTE_BYTES = 200
+"""More than the name of a process has; the whole file is one block."""
 
 
 class Spool:
@@ -32,6 +36,35 @@ class Spool:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    @contextmanager
+    def owned(self) -> Iterator[None]:
+        """Work with this spool as its only runner: another one would report what this one is about to start.
+
+        Raises:
+            NotAllowed: another runner works with it.
+        """
+        descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError:
+            raise NotAllowed(f"another runner works with the spool at {self.folder}: end it, or use another") from None
+        finally:
+            os.close(descriptor)
+
+    def reserve(self, handle: str) -> None:
+        """Note that a serving's key is about to be asked for: a runner that dies then can tell that nothing began.
+
+        The note takes the room of what its supervisor will write there, which a disk that fills up then does not lack.
+
+        Raises:
+            Unavailable: the disk takes nothing.
+        """
+        try:
+            self._lock_path(handle).write_bytes(b"\n" * NOTE_BYTES)
+        except OSError as error:
+            raise Unavailable(f"the spool at {self.folder} cannot be written: {error.strerror}") from None
 
     def lock(self, handle: str) -> int:
         """Begin a serving, and return its locked file: it stays locked until each process that has it has closed it.
@@ -47,13 +80,23 @@ class Spool:
             raise NotAllowed(f"serving {handle} is being played already") from None
         return descriptor
 
+    @staticmethod
+    def record_agent_start(lock: int) -> None:
+        """Record in a locked file, on the disk, that the agent is let go: what ends from now on may be its doing."""
+        os.pwrite(lock, AGENT_STARTED, os.fstat(lock).st_size)
+        os.fsync(lock)
+
     def keep(self, handle: str, sealed: bytes) -> None:
         """Keep what a serving left; it is on the disk, whole, when this returns."""
         path = self._sealed_path(handle)
         write_atomically(path, sealed, path.with_suffix(".new"))
 
     def states(self) -> Mapping[str, SpoolState]:
-        """Return how each serving stands: `playing`; `finished`, with a sealed hand-in; or `died`, without one."""
+        """Return how each serving stands.
+
+        `playing`; `finished`, with a sealed hand-in; or without one: `unbegun`, if its agent was never let go, else
+        `died`.
+        """
         return {path.stem: self._state(path.stem) for path in sorted(self.folder.glob("*.lock"))}
 
     def _state(self, handle: str) -> SpoolState:
@@ -62,7 +105,9 @@ class Spool:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 return "playing"
-        return "finished" if self._sealed_path(handle).is_file() else "died"
+            if self._sealed_path(handle).is_file():
+                return "finished"
+            return "died" if AGENT_STARTED in file.read() else "unbegun"
 
     def open(self, handle: str) -> BinaryIO:
         """Open what a finished serving left, still sealed."""
@@ -70,13 +115,13 @@ class Spool:
 
     def end(self, handle: str) -> None:
         """Ask the supervisor of a serving to end it; what was left is kept then as at any other end."""
-        name = self._lock_path(handle).read_text(encoding="ascii")
+        name = self._lock_path(handle).read_text(encoding="ascii").partition("\n")[0]
         if name and runner_lives(name):
             with suppress(ProcessLookupError):
                 os.kill(int(name.split(":")[2]), signal.SIGTERM)
 
     def remove(self, handle: str) -> None:
-        """Forget a serving that was handed in, or died."""
+        """Forget a serving that was handed in, or reported."""
         for path in (self._sealed_path(handle), self._sealed_path(handle).with_suffix(".new"), self._lock_path(handle)):
             path.unlink(missing_ok=True)
 

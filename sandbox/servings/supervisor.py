@@ -38,7 +38,7 @@ from sandbox.isolation.run_classes import RunClass
 from sandbox.judge.process import READER
 from sandbox.results.failure import AttemptFacts, Stage
 from sandbox.runner_identity import runner
-from sandbox.servings.handed_in import HandIn
+from sandbox.servings.handed_in import MAX_PARTS_BYTES, HandIn
 from sandbox.servings.local_player import LocalPlayer
 from sandbox.servings.sealing import MAX_SEALED, decrypt_serving, seal_hand_in
 from sandbox.servings.serving import Serving
@@ -183,7 +183,7 @@ def _supervise(box: Box, request_file: int, lock: int) -> None:
         # From here on an agent may be what breaks it: without more facts this is a fail.
         hand_in = HandIn(AttemptFacts(Stage.SERVED))
         try:
-            hand_in = prepared.play(lambda: None, stop)  # its start was recorded before its key was given
+            hand_in = prepared.play(lambda: Spool.record_agent_start(lock), stop)
         finally:
             prepared.close()
     signal.alarm(SPARE_SECONDS)
@@ -196,9 +196,10 @@ def keep_hand_in(request: SupervisorRequest, hand_in: HandIn, wait: Callable[[fl
 
     What is longer than a service takes is kept without the parts that an agent can make as long as it likes.
     """
-    sealed = seal_hand_in(request.handle, hand_in, request.public_key)
+    only_facts = HandIn(replace(hand_in.facts, too_large=True), machine=hand_in.machine)
+    fits = hand_in.parts_size <= MAX_PARTS_BYTES
+    sealed = seal_hand_in(request.handle, hand_in if fits else only_facts, request.public_key)
     if len(sealed) > MAX_SEALED:
-        only_facts = HandIn(replace(hand_in.facts, too_large=True), machine=hand_in.machine)
         sealed = seal_hand_in(request.handle, only_facts, request.public_key)
     while True:
         try:

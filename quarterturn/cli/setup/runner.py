@@ -17,6 +17,7 @@ from quarterturn.cli.terminal.secrets import open_app
 from quarterturn.errors import Malformed, Refused
 
 if TYPE_CHECKING:
+    from quarterturn.runners.service import PlayedServing
     from quarterturn.runners.store import RunnerRecord, ServingRecord
 
 DAYS = 90
@@ -117,16 +118,23 @@ def list_runners(home: Home = HOME, as_json: Json = False) -> None:
 
 @verbs.command("revoke")
 def revoke(name: Name, home: Home = HOME, as_json: Json = False) -> None:
-    """Put a runner out, and list every serving of an official run that it started."""
+    """Put a runner out, and list what it was served of official runs, and which results came of that."""
     with open_app(home) as app:
-        servings = [serving for serving in app.runners.store.revoke(name) if serving.run is not None]
-    lines = [f"run {serving.run}  {serving.task}  {serving.started_at:%Y-%m-%d %H:%M}" for serving in servings]
-    summary = f"{name} is revoked; it was served {len(servings)} tasks" + (", listed above" if servings else "")
-    Output(as_json=as_json).result([_plain(serving) for serving in servings], *lines, summary)
+        played = app.runners.service.revoke(name)
+    lines = [_played_line(entry) for entry in played]
+    results = sum(entry.gave_result for entry in played)
+    summary = f"{name} is revoked; it was served {len(played)} tasks, and {results} results are from it"
+    document = [{**_plain(entry.serving), "gave_result": entry.gave_result} for entry in played]
+    Output(as_json=as_json).result(document, *lines, summary + (": see above" if played else ""))
 
 
 def _plain(record: RunnerRecord | ServingRecord) -> dict[str, Any]:
     return {name: value.isoformat() if hasattr(value, "isoformat") else value for name, value in asdict(record).items()}
+
+
+def _played_line(entry: PlayedServing) -> str:
+    serving, result = entry.serving, "its result counts" if entry.gave_result else "no result of it"
+    return f"run {serving.run}  {serving.task}  {serving.started_at:%Y-%m-%d %H:%M}  {result}"
 
 
 def _line(runner: RunnerRecord) -> str:

@@ -96,6 +96,7 @@ ACCESS: Table = {
     ("POST", "/runner/v1/work"): "play",
     ("POST", "/runner/v1/servings/{handle}/start"): "play",
     ("POST", "/runner/v1/alive"): "play",
+    ("POST", "/runner/v1/servings/{handle}/failure"): "play",
     ("PUT", "/runner/v1/servings/{handle}/result"): "play",
     # operators
     ("GET", "/admin/findings"): "findings:read",

@@ -172,6 +172,12 @@ class WantedServings(BaseModel):
     wanted: list[str]
 
 
+class FailedServing(Given):
+    """A serving that ended on its runner and left nothing."""
+
+    agent_started: bool = Field(description="Whether its agent was let go.")
+
+
 class NewWord(Given):
     """A review of a finding: its new state, and a note, which holds the reason unless it is open."""
 

@@ -66,6 +66,13 @@ def alive(runners: Runners, who: Who, named: models.PlayedServings) -> Response:
     return json_responses.plain({"wanted": runners.still_wanted(who.token, named.servings)})
 
 
+@router.post("/servings/{handle}/failure", status_code=204, response_class=Response, name="report_failure")
+def report_failure(runners: Runners, who: Who, handle: Handle, ended: models.FailedServing) -> Response:
+    """Report that a serving ended and left nothing; its task is served again only if its agent was never let go."""
+    runners.report_failure(who.token, handle, agent_started=ended.agent_started)
+    return Response(status_code=204)
+
+
 @router.put("/servings/{handle}/result", status_code=204, response_class=Response, name="hand_in")
 async def hand_in(request: Request, runners: Runners, who: Who, handle: Handle) -> Response:
     """Hand in what a serving left, sealed to the key of this service."""

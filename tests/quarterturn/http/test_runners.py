@@ -1,6 +1,7 @@
 """Tests of the interface for runners: who is served, when its key is granted, and what is taken in."""
 
 import base64
+import fcntl
 from datetime import timedelta
 
 import pytest
@@ -107,6 +108,36 @@ def test_what_nobody_waits_for_any_more_is_removed_when_a_service_starts(runner)
     catch_up()
     assert fleet.handed_in.handles() == []
     assert fleet.runners.serving(HANDLE).state == "closed"
+
+
+def test_what_a_killed_process_had_begun_to_receive_is_removed_when_a_service_starts(runner):
+    start(runner)
+    hand_in(runner, b"what was left")
+    place = runner.house.home.places.handed_in
+    left, received = place / f"{HANDLE}.0.part", place / f"{HANDLE}.1.part"
+    left.touch()
+    with received.open("xb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        runner.house.execution.catch_up()
+    assert sorted(path.name for path in place.iterdir()) == [received.name, f"{HANDLE}.sealed"]
+
+
+@pytest.mark.parametrize(("agent_started", "state"), [(True, "lost"), (False, "unbegun")])
+def test_a_serving_that_ended_without_a_hand_in_is_reported_once(runner, problem, agent_started, state):
+    where = f"/runner/v1/servings/{HANDLE}/failure"
+    start(runner)
+    for _ in range(2):
+        assert runner.post(where, {"agent_started": agent_started}, "north").status_code == 204
+    assert runner.house.runners.store.serving(HANDLE).state == state
+    assert problem(hand_in(runner, b"x")) == "conflict"
+
+
+def test_the_end_of_a_serving_whose_start_is_being_recorded_is_to_be_reported_again(runner, problem):
+    offer(runner)
+    runner.ask("POST", "/runner/v1/work?seconds=0", "north")
+    runner.ask("POST", f"/runner/v1/servings/{HANDLE}/start", "north")
+    answer = runner.post(f"/runner/v1/servings/{HANDLE}/failure", {"agent_started": False}, "north")
+    assert (answer.status_code, problem(answer)) == (503, "unavailable")
 
 
 def test_another_runner_and_a_revoked_one_hand_nothing_in(runner, problem):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from quarterturn.runners.dispatcher import HELD_SECONDS, Dispatcher, Offer
+from quarterturn.runners.dispatcher import HELD_SECONDS, MAX_UNSTARTED, SKIPPED_SECONDS, Dispatcher, Offer
 from quarterturn.runners.store import RunnerRecord
 
 from ...patience import PATIENCE
@@ -48,7 +48,16 @@ def test_a_runner_takes_only_servings_of_its_box_and_class(dispatcher):
 def test_the_oldest_is_taken_first_and_each_once(dispatcher):
     for name in ("s-1", "s-2"):
         dispatcher.offer(offer(name))
-    assert [taken.handle if (taken := dispatcher.take(SEALED)) else None for _ in range(3)] == ["s-1", "s-2", None]
+    runners = [replace(SEALED, token=number) for number in (3, 4, 5)]
+    assert [taken.handle if (taken := dispatcher.take(one)) else None for one in runners] == ["s-1", "s-2", None]
+
+
+def test_a_runner_that_asks_again_is_given_what_it_holds_and_no_second_one(dispatcher):
+    for name in ("s-1", "s-2"):
+        dispatcher.offer(offer(name))
+    assert dispatcher.take(SEALED) is dispatcher.take(SEALED)
+    dispatcher.request_start("s-1", SEALED.token)
+    assert dispatcher.take(SEALED).handle == "s-2"
 
 
 def test_a_key_is_granted_only_after_the_run_has_recorded_the_serving(dispatcher):
@@ -78,14 +87,62 @@ def test_a_serving_that_its_runner_forgot_is_given_to_another(dispatcher, clock)
     dispatcher.offer(offer())
     dispatcher.take(SEALED)
     clock.now = HELD_SECONDS
-    assert dispatcher.keep(["s-1", "s-9"], SEALED.token) == {"s-1"}
+    assert dispatcher.keep(["s-1", "s-9"], SEALED.token, is_playing=True) == {"s-1"}
     clock.now = 2 * HELD_SECONDS
     assert dispatcher.take(other) is None
     clock.now += 1
     taken = dispatcher.take(other)
     assert taken is not None
     assert taken.runner == other.token
-    assert dispatcher.keep(["s-1"], SEALED.token) == set()
+    assert dispatcher.keep(["s-1"], SEALED.token, is_playing=True) == set()
+
+
+def test_a_serving_that_its_runner_names_and_neither_starts_nor_has_another_to_play_goes_to_another(dispatcher, clock):
+    made = offer()
+    dispatcher.offer(made)
+    dispatcher.take(SEALED)
+    clock.now = HELD_SECONDS
+    assert dispatcher.keep(["s-1"], SEALED.token, is_playing=False) == {"s-1"}
+    clock.now += 1
+    assert not dispatcher.wait_for_request(made, 0)
+    assert dispatcher.keep(["s-1"], SEALED.token, is_playing=True) == set()
+    assert dispatcher.take(replace(SEALED, token=3)) is made
+
+
+def test_a_runner_that_starts_none_of_what_it_takes_is_given_none_for_a_while_and_named(dispatcher, clock, caplog):
+    dispatcher.offer(offer())
+    for _ in range(MAX_UNSTARTED):
+        assert dispatcher.take(SEALED) is not None
+        clock.now += HELD_SECONDS + 1
+    assert dispatcher.take(SEALED) is None
+    assert "the runner north took 3 servings in a row and started none" in caplog.text
+    other = replace(SEALED, token=3, name="east")
+    assert dispatcher.take(other) is not None
+    clock.now += SKIPPED_SECONDS
+    dispatcher.offer(offer("s-2"))
+    assert dispatcher.take(SEALED) is not None
+
+
+def test_a_runner_that_starts_one_in_between_is_not_skipped(dispatcher, clock):
+    for number in range(2 * MAX_UNSTARTED):
+        dispatcher.offer(offer(f"s-{number}"))
+        taken = dispatcher.take(SEALED)
+        assert taken is not None
+        if number % 2:
+            dispatcher.request_start(taken.handle, SEALED.token)
+        clock.now += HELD_SECONDS + 1
+
+
+def test_what_a_runner_gives_back_is_offered_to_others_unless_its_start_is_being_recorded(dispatcher):
+    made = offer()
+    dispatcher.offer(made)
+    dispatcher.take(SEALED)
+    assert dispatcher.give_back("s-1", OPEN.token)
+    assert made.state == "taken"
+    assert dispatcher.give_back("s-1", SEALED.token)
+    assert dispatcher.take(replace(SEALED, token=3)) is made
+    dispatcher.request_start("s-1", 3)
+    assert not dispatcher.give_back("s-1", 3)
 
 
 def test_a_started_serving_is_never_given_to_another(dispatcher, clock):

@@ -6,7 +6,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
@@ -24,8 +25,11 @@ from quarterturn.settings import RunSettings
 from sandbox.errors import NotAllowed
 from sandbox.runs import submission
 from sandbox.runs.store import RunState
+from sandbox.servings.spool import AGENT_STARTED
+from vault.keys import signing
 
 from ...patience import PATIENCE, until
+from ...sandbox.processes import holds
 
 pytestmark = [pytest.mark.box, pytest.mark.slow]
 
@@ -183,3 +187,48 @@ def test_a_service_that_is_started_again_takes_what_was_played_meanwhile(service
     assert outcomes(results) == outcomes(here)
     served = service.house.benchmark.exposures.of_run(record.number)
     assert {servings.times for servings in served.values()} <= {1, 2}, "one whose key was lost is served again"
+
+
+def lets_an_agent_go(runner: RunnerProgram) -> bool:
+    """Say whether an agent plays on a runner, or has played."""
+    with suppress(FileNotFoundError):  # what is handed in is removed
+        return any(AGENT_STARTED in lock.read_bytes() for lock in runner.spool.glob("*.lock"))
+    return False
+
+
+@pytest.mark.exhaustive
+def test_a_runner_that_is_killed_while_it_plays_costs_no_agent_a_point(service, runner, agent):
+    command = agent(pause=1.5)
+    with ThreadPoolExecutor(1) as pool:
+        playing = pool.submit(service.play, command)
+        until(lambda: lets_an_agent_go(runner), "an agent that plays")
+        runner.end(signal.SIGKILL)
+        runner.start()
+        record, results = playing.result()
+    _, here = service.play(command, box=choose_box("bwrap"))
+    assert record.state == RunState.DONE
+    assert outcomes(results) == outcomes(here)
+
+
+@pytest.mark.needs("root")  # another process's memory is read
+def test_no_key_no_task_and_no_result_is_in_a_runners_memory_or_on_its_disk(service, runner, agent):
+    house, command = service.house, agent(pause=1.0)
+    places, vault = house.home.places, house.home.vault
+    keys = [house.home.ring._held.root, house.runners.fleet.key._load().private_bytes_raw()]
+    keys.append(signing.load(places.log_key, house.home.ring).private_bytes_raw())
+    tasks = [vault.open(record.id, who="test", why="look for it").task for record in vault.records()]
+    words = [word.encode() for task in tasks for word in (task.id, task.goal)]
+    token = (runner.folder / "token").read_bytes()
+    seen: set[bytes] = set()
+    with ThreadPoolExecutor(1) as pool:
+        playing = pool.submit(service.play, command)
+        until(lambda: lets_an_agent_go(runner), "an agent that plays")
+        while not playing.done():
+            seen.update(holds(runner.process.pid, token, *keys, *words))
+            for file in runner.folder.rglob("*"):
+                with suppress(OSError):  # a folder, or handed in and removed
+                    content = file.read_bytes()
+                    seen.update(word for word in (*keys, *words) if word in content)
+        _, results = playing.result()
+    assert {result.passed for result in results} == {True, False}
+    assert seen == {token}, "its own token, which shows that memory was read"

@@ -78,6 +78,30 @@ def test_a_name_is_given_once_and_a_foreign_token_registers_nothing(runners, acc
     assert runners.record_contact(token.id) is None
 
 
+def test_a_runner_that_cannot_be_added_leaves_no_token(runners, accounts, monkeypatch):
+    create = accounts.create
+
+    def killed_behind_it(*args, **named):
+        create(*args, **named)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(accounts, "create", killed_behind_it)
+    with pytest.raises(KeyboardInterrupt):
+        runners.add("south", 90)
+    assert accounts.list() == []
+
+
+@pytest.mark.parametrize("state", ["lost", "unbegun"])
+def test_a_failure_is_recorded_once_and_by_the_runner_that_started_the_serving(runners, north, state):
+    runners.start("s-1", north, run=None, task="", seconds=LONG)
+    runners.record_failure("s-1", north + 1, state)
+    assert runners.serving("s-1").state == "started"
+    runners.record_failure("s-1", north, state)
+    runners.record_failure("s-1", north, "unbegun")
+    assert runners.serving("s-1").state == state
+    assert not runners.hand_in("s-1", north)
+
+
 def test_only_the_runner_that_started_a_serving_hands_it_in_and_again_changes_nothing(runners, north):
     runners.start("s-1", north, run=None, task="", seconds=LONG)
     assert not runners.hand_in("s-1", north + 1)

@@ -149,6 +149,15 @@ def test_a_part_is_opened_within_its_cap(part):
         HandIn.from_bytes(changed(HandIn(FACTS), part, parts=parts))
 
 
+def test_all_parts_together_have_a_cap(monkeypatch):
+    size = HAND_IN.parts_size
+    monkeypatch.setattr(handed_in, "MAX_PARTS_BYTES", size)
+    assert HandIn.from_bytes(HAND_IN.to_bytes()) == HAND_IN
+    monkeypatch.setattr(handed_in, "MAX_PARTS_BYTES", size - 1)
+    with pytest.raises(Malformed, match="longer than"):
+        HandIn.from_bytes(HAND_IN.to_bytes())
+
+
 def test_arguments_as_deep_as_a_gateway_takes_them_are_handed_in():
     deep: object = None
     for _ in range(60):

@@ -42,8 +42,9 @@ def test_what_a_full_disk_does_not_take_is_written_once_there_is_room(request_, 
     assert read_kept(tmp_path) == LEFT
 
 
-def test_of_what_is_longer_than_a_service_takes_the_facts_are_kept(request_, tmp_path, monkeypatch):
-    monkeypatch.setattr(supervisor, "MAX_SEALED", 100)
+@pytest.mark.parametrize("cap", ["MAX_SEALED", "MAX_PARTS_BYTES"])
+def test_of_what_is_longer_than_a_service_takes_the_facts_are_kept(request_, tmp_path, monkeypatch, cap):
+    monkeypatch.setattr(supervisor, cap, 4)
     keep_hand_in(request_, LEFT)
     assert read_kept(tmp_path) == HandIn(AttemptFacts(Stage.FROZEN, "answered", too_large=True))
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import threading
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
-from sandbox.errors import Malformed, Unavailable
+from sandbox.errors import Malformed, NotAllowed, Unavailable
 from sandbox.servings.runner import MAX_PAUSE_SECONDS, RENEW_SECONDS, Gone, Runner, SealedServing
 from sandbox.servings.spool import Spool
 
@@ -22,6 +25,7 @@ class Service:
         self.started: list[str] = []
         self.alive_with: list[list[str]] = []
         self.handed_in: dict[str, bytes] = {}
+        self.failures: dict[str, bool] = {}
 
     def _reach(self) -> None:
         if self.away:
@@ -46,6 +50,10 @@ class Service:
         self._reach()
         self.alive_with.append(sorted(handles))
         return set(handles) - self.unwanted
+
+    def report_failure(self, handle, *, agent_started):
+        self._reach()
+        self.failures[handle] = agent_started
 
     def hand_in(self, handle, sealed):
         self._reach()
@@ -164,14 +172,63 @@ def test_what_comes_after_its_run_was_closed_is_discarded(bench):
     assert bench.spool.states() == {THIRD: "playing"}
 
 
-def test_a_serving_whose_supervisor_died_is_missing_in_the_next_renewal(bench):
+@pytest.mark.parametrize("agent_started", [False, True])
+def test_a_serving_whose_supervisor_died_is_reported_at_once(bench, agent_started):
     bench.steps()
+    if agent_started:
+        Spool.record_agent_start(bench.locks.held[FIRST])
     bench.locks.die(FIRST)
-    bench.now += RENEW_SECONDS
     bench.steps(1)
-    assert FIRST not in bench.service.alive_with[-1]
-    assert FIRST not in bench.spool.states()
+    assert bench.service.failures == {FIRST: agent_started}
     assert bench.service.handed_in == {}
+    bench.steps()
+    assert bench.spool.states() == {SECOND: "playing"}
+
+
+def test_a_runner_that_was_killed_before_it_started_what_it_asked_for_reports_that_nothing_began(bench, monkeypatch):
+    def recorded_and_cut_off(handle):
+        bench.service.started.append(handle)
+        bench.service.away = True
+        raise Unavailable("the answer is lost")
+
+    monkeypatch.setattr(bench.service, "start", recorded_and_cut_off)
+    bench.steps(1)
+    bench.restart()
+    bench.service.away = False
+    monkeypatch.undo()
+    bench.steps(1)
+    assert bench.service.failures == {FIRST: False}
+    assert bench.service.started == [FIRST, SECOND]
+
+
+def test_a_key_whose_answer_was_lost_is_asked_for_again(bench, monkeypatch):
+    start, answers = bench.service.start, iter([Unavailable("the answer is lost")])
+
+    def lost_once(handle):
+        if error := next(answers, None):
+            raise error
+        return start(handle)
+
+    monkeypatch.setattr(bench.service, "start", lost_once)
+    bench.steps(10)
+    assert (bench.service.started, bench.service.failures) == ([FIRST], {})
+
+
+def test_no_key_is_asked_for_while_the_spool_cannot_be_written(bench, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    bench.steps()
+    assert bench.service.started == []
+    monkeypatch.undo()
+    bench.steps(10)
+    assert bench.service.started == [FIRST]
+
+
+def test_two_runners_do_not_share_a_spool(bench):
+    with bench.spool.owned(), pytest.raises(NotAllowed, match="another runner works with the spool"):
+        bench.runner.run(threading.Event())
 
 
 def test_so_many_are_played_at_a_time_as_there_are_places(tmp_path):

@@ -18,7 +18,7 @@ from sandbox.runs.attempt import serving_of
 from sandbox.runs.job import Job, PlannedTask, RunSetup, Terms
 from sandbox.servings.runner import Runner, SealedServing
 from sandbox.servings.sealing import KEY_BYTES, decrypt_serving, encrypt_serving, open_hand_in
-from sandbox.servings.spool import Spool
+from sandbox.servings.spool import AGENT_STARTED, Spool
 from sandbox.servings.supervisor import SupervisorRequest, Supervisors
 
 from ...patience import until
@@ -110,6 +110,16 @@ def test_a_serving_that_is_not_wanted_any_more_is_ended(tmp_path, supervisors):
         supervisors.start(request)
     Spool(request.spool).end(request.handle)
     assert wait_for(request).facts.stage < Stage.FROZEN
+
+
+@pytest.mark.box
+def test_a_supervisor_that_is_killed_while_its_agent_plays_is_known_to_be_dead_at_once(tmp_path, supervisors):
+    request = request_of(tmp_path, SLEEP, wall=600.0)
+    supervisors.start(request)
+    supervisor = supervisor_of(request)
+    until(lambda: AGENT_STARTED in (request.spool / f"{request.handle}.lock").read_bytes(), "its agent's start")
+    os.kill(supervisor, signal.SIGKILL)
+    until(lambda: Spool(request.spool).states() == {request.handle: "died"}, "a free lock")
 
 
 @pytest.mark.box
