@@ -65,7 +65,10 @@ def supervisors():
 
 @pytest.mark.parametrize(
     "box",
-    [pytest.param("bwrap", marks=pytest.mark.box), pytest.param("docker", marks=[pytest.mark.engine, pytest.mark.slow])],
+    [
+        pytest.param("bwrap", marks=pytest.mark.box),
+        pytest.param("docker", marks=[pytest.mark.engine, pytest.mark.slow]),
+    ],
 )
 def test_what_was_left_arrives_although_the_runner_and_the_warm_parent_were_killed(tmp_path, box):
     request = request_of(tmp_path, f"time.sleep(3)\n{RIGHT}")
