@@ -38,6 +38,7 @@ from sandbox.isolation.run_classes import RunClass
 from sandbox.judge.process import READER
 from sandbox.results.failure import AttemptFacts, Stage
 from sandbox.runner_identity import runner
+from sandbox.servers.added_servers import register_added
 from sandbox.servings.handed_in import HandIn
 from sandbox.servings.local_player import LocalPlayer
 from sandbox.servings.sealing import MAX_SEALED, decrypt_serving, seal_hand_in
@@ -94,15 +95,22 @@ class Supervisors:
         box: where they play: `bwrap` or `docker`.
         run_class: of the runs that are played there.
         machine_lock: the descriptor of the machine's lock, which every supervisor holds too; None: there is none.
+        servers: the folder of servers that were added to the shipped ones, or None.
 
     Raises:
         NotFound: there is no such box.
     """
 
-    def __init__(self, box: str = "bwrap", run_class: RunClass = "open", machine_lock: int | None = None) -> None:
+    def __init__(
+        self,
+        box: str = "bwrap",
+        run_class: RunClass = "open",
+        machine_lock: int | None = None,
+        servers: Path | None = None,
+    ) -> None:
         if box not in BOXES:
             raise NotFound(f"there is no box {box!r}; the boxes are {', '.join(BOXES)}")
-        self._box, self._run_class = box, run_class
+        self._arguments = (box, run_class, *([str(servers)] if servers else []))
         self._inherited = () if machine_lock is None else (machine_lock,)
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -135,14 +143,16 @@ class Supervisors:
 
     def _running(self) -> socket.socket:
         if self._process is None or self._process.poll() is not None or self._control is None:
-            program = ("-m", "sandbox.servings.supervisor", self._box, self._run_class)
+            program = ("-m", "sandbox.servings.supervisor", *self._arguments)
             self._process, self._control = start_clean(*program, pass_fds=self._inherited)
         return self._control
 
 
-def serve(name: str, run_class: RunClass) -> None:
+def serve(name: str, run_class: RunClass, servers: str | None = None) -> None:
     """Fork a supervisor for each message on standard input, until the runner is gone."""
     control = socket.socket(fileno=os.dup(0))
+    if servers is not None:
+        register_added(Path(servers))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     logging.disable()  # a library's log line may quote what it was given
     for server in (FORK_SERVER, READER):
@@ -232,4 +242,4 @@ BOXES: dict[str, Callable[[RunClass], Callable[[], Box]]] = {"bwrap": _bwrap, "d
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], cast("RunClass", sys.argv[2]))
+    serve(sys.argv[1], cast("RunClass", sys.argv[2]), *sys.argv[3:])

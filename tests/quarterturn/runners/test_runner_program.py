@@ -1,6 +1,7 @@
 """Tests of the runner as its own program: it plays an official run without a home, and what it holds is one serving."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,15 +18,22 @@ from quarterturn.app import Application
 from quarterturn.boxes import choose_box
 from quarterturn.http.serve import make_server
 from quarterturn.progress import NullProgress
+from quarterturn.runners.remote_player import RemotePlayer
 from quarterturn.runners.runner_box import RunnerBox
 from quarterturn.runs.jobs import WorkerThreads
 from quarterturn.runs.private_runs import PrivateRuns
+from quarterturn.servers.home_servers import kept_files
 from quarterturn.settings import RunSettings
 from sandbox.errors import NotAllowed
 from sandbox.runs import submission
+from sandbox.runs.run import PlannedTask, RunSetup, run_set
 from sandbox.runs.store import RunState
 
 from ...patience import PATIENCE, until
+from ...sandbox.builders import a_task, an_agent, tools
+from ..servers.conftest import forgotten, notebook, shelf
+
+__all__ = ["forgotten", "notebook", "shelf"]
 
 pytestmark = [pytest.mark.box, pytest.mark.slow]
 
@@ -107,6 +115,7 @@ class RunnerProgram:
     def __init__(self, service: Service, folder: Path, name: str = "north") -> None:
         self.service, self.folder, self.name = service, folder, name
         folder.mkdir(exist_ok=True)
+        self.servers = folder / "servers"
         token = folder / "token"
         token.touch(mode=0o600)
         token.write_text(service.house.runners.store.add(name, 90))
@@ -116,7 +125,9 @@ class RunnerProgram:
     def start(self) -> None:
         words = ["runner", "start", "--to", self.service.url, "--box", "bwrap", "--only", "open"]
         words += ["--spool", str(self.spool), "--token-file", str(self.folder / "token")]
+        words += ["--servers", str(self.servers)] if self.servers.is_dir() else []
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LC_ALL": "C.UTF-8"}
+        environment |= {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
         self.process = subprocess.Popen([QUARTERTURN, *words], cwd=self.folder, env=environment)
         until(self.service.house.runners.store.alive, "a runner that lives")
 
@@ -152,6 +163,21 @@ def agent(tmp_path) -> Callable[..., str]:
     return written
 
 
+@pytest.fixture
+def runner_with_notebook(service, notebook, tmp_path) -> Iterator[RunnerProgram]:
+    """Run a runner that has what a backup holds of the home's servers, and no program of them."""
+    servers = service.house.home.servers
+    servers.add(notebook, lambda: choose_box("bwrap"))
+    program = RunnerProgram(service, tmp_path / "machine")
+    for file in kept_files(folder := service.house.home.places.servers):
+        copy = program.servers / file.relative_to(folder)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, copy)
+    program.start()
+    yield program
+    program.end()
+
+
 def outcomes(results) -> dict[str, tuple[bool, int]]:
     return {result.task: (result.passed, result.calls) for result in results}
 
@@ -183,3 +209,17 @@ def test_a_service_that_is_started_again_takes_what_was_played_meanwhile(service
     assert outcomes(results) == outcomes(here)
     served = service.house.benchmark.exposures.of_run(record.number)
     assert {servings.times for servings in served.values()} <= {1, 2}, "one whose key was lost is served again"
+
+
+@pytest.mark.usefixtures("runner_with_notebook", "forgotten")
+def test_a_task_of_an_added_server_is_played_on_a_runner_that_has_the_same_by_its_lock(service, tmp_path):
+    task = a_task(
+        "notebook",
+        initial_state={},
+        available_tools=[*tools("notebook", 3), *tools("filesystem", 11)],
+        success_predicate={"notebook.itemExists": {"pointer": "/notes", "fields": {"title": "kingfisher"}}},
+    )
+    agent = an_agent(tmp_path / "ada", "call('notebook__add_note', title='kingfisher')")
+    player = RemotePlayer(service.house.runners.fleet, RunnerBox(service.house.runners.store, "open"))
+    (outcome,) = run_set([PlannedTask(task)], agent, RunSetup(player))
+    assert outcome.passed, outcome.as_json()
