@@ -45,7 +45,7 @@ class RunnerService:
     """
 
     def __init__(self, fleet: RunnerFleet, runs: Runs, servers_of_set: Callable[[], Mapping[str, str]]) -> None:
-        self._servers_of_set = servers_of_set
+        self._servers_of_set, self.models = servers_of_set, fleet.models
         self._runners, self._dispatcher = fleet.runners, fleet.dispatcher
         self._key, self._handed_in, self._runs = fleet.key, fleet.handed_in, runs
 

@@ -69,7 +69,7 @@ def start(
     logs.configure()
     stopping = threading.Event()
     with client, end_signals.set_by_signals(stopping), machine_lock.playing(only, stopping.is_set) as lock:
-        supervisors = Supervisors(own.name, only, lock, servers)
+        supervisors = Supervisors(own.name, only, lock, servers, to)
         logs.log.info("playing %s runs for %s in the box %s", only, to, own.name)
         Runner(client, Spool(spool), about, supervisors, places=places).run(stopping)
         logs.log.info("stopping; what is played goes on, and the next start hands it in")

@@ -25,12 +25,15 @@ from quarterturn.runs.private_runs import PrivateRuns
 from quarterturn.servers.home_servers import kept_files
 from quarterturn.settings import RunSettings
 from sandbox.errors import NotAllowed
+from sandbox.model_gateway.process import ModelGateway
 from sandbox.runs import submission
-from sandbox.runs.run import PlannedTask, RunSetup, run_set
+from sandbox.runs.run import PlannedTask, RunSetup, Terms, run_set
 from sandbox.runs.store import RunState
 
 from ...patience import PATIENCE, until
-from ...sandbox.builders import a_task, an_agent, tools
+from ...sandbox.builders import a_task, a_written_task, an_agent, tools
+from ...sandbox.model_gateway.conftest import KEY, a_spec
+from ...sandbox.model_gateway.stub import Stub, Turn
 from ..servers.conftest import forgotten, notebook, shelf
 
 __all__ = ["forgotten", "notebook", "shelf"]
@@ -76,7 +79,9 @@ class Service:
 @contextmanager
 def served(home: Path) -> Iterator[Service]:
     with closing(Application(home, None)) as house:
-        house.home.settings = house.home.settings.model_copy(update={"run": RunSettings(runners=True, wall_seconds=20)})
+        house.home.settings = house.home.settings.model_copy(
+            update={"run": RunSettings(runners=("sealed", "open"), wall_seconds=20)}
+        )
         addresses: Queue[str] = Queue()
         app = house.http(WorkerThreads(house.submissions.queue, house.execution.job_worker.work, 0))
         server = make_server(app, "127.0.0.1", 0, ready=addresses.put)
@@ -223,3 +228,33 @@ def test_a_task_of_an_added_server_is_played_on_a_runner_that_has_the_same_by_it
     player = RemotePlayer(service.house.runners.fleet, RunnerBox(service.house.runners.store, "open"))
     (outcome,) = run_set([PlannedTask(task)], agent, RunSetup(player))
     assert outcome.passed, outcome.as_json()
+
+
+ASKS_A_MODEL = """
+import urllib.request
+
+url = os.environ["QUARTERTURN_URL"]
+request = {"model": "small", "messages": [{"role": "user", "content": "Which bird?"}]}
+body = json.dumps(request).encode()
+asked = urllib.request.Request(f"{url}/v1/chat/completions", body, {"content-type": "application/json"})
+with urllib.request.urlopen(asked) as response:
+    said = json.load(response)["choices"][0]["message"]["content"]
+call("filesystem__write_file", path="/data/files/colour.txt", content=said)
+"""
+
+
+def test_an_agent_on_a_runner_asks_a_language_model_whose_calls_are_in_the_log_of_the_service(
+    service, runner, tmp_path
+):
+    stub = Stub([Turn(text="heliotrope")])
+    with ModelGateway(a_spec(stub.url), KEY) as models:
+        fleet, box = service.house.runners.fleet, RunnerBox(service.house.runners.store, "open")
+        setup = RunSetup(RemotePlayer(fleet, box, models=models), Terms(models=models))
+        agent = an_agent(tmp_path / "ada", ASKS_A_MODEL)
+        (outcome,) = run_set([PlannedTask(a_written_task())], agent, setup)
+    stub.close()
+    assert outcome.passed, outcome.as_json()
+    (call,) = outcome.transcript.model_calls
+    assert (call.model, call.outcome) == ("small", "ok")
+    assert [seen.headers["authorization"] for seen in stub.seen] == [f"Bearer {KEY}"]
+    assert not fleet.models._relays
