@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
-from quarterturn.choices import LISTEN, BoxName
+from quarterturn.choices import LISTEN, BoxName, WorkerClass
 from quarterturn.errors import Malformed, NotFound, home_option
 from rotation.calendar import Month
 from rotation.errors import RotationError
@@ -117,8 +117,10 @@ class RunSettings(Section):
     workers: int = Field(default=2, ge=1, le=64, description="How many tasks run at a time.")
     wall_seconds: float = Field(default=120.0, gt=0, le=3600, description="Wall-clock seconds for one task.")
     runtime: str = Field(default="", description="The Docker engine's OCI runtime; empty: its default.")
-    runners: bool = Field(
-        default=False, description="Play private runs without a model on the machines of `quarterturn runner`."
+    runners: tuple[WorkerClass, ...] = Field(
+        default=(),
+        strict=False,
+        description="The classes of runs that are played on the machines of `quarterturn runner`: sealed, open.",
     )
 
 

@@ -66,7 +66,11 @@ class ExecutionServices:
             settings=self.home.settings,
             private=self.private_runs,
             public=PublicRuns(
-                self.facilities, submissions.trace_store, submissions.run_measures, self.private_runs.terms
+                self.facilities,
+                submissions.trace_store,
+                submissions.run_measures,
+                self.private_runs.terms,
+                self.runners.fleet if "open" in self.home.settings.run.runners else None,
             ),
             traces=submissions.trace_release,
         )

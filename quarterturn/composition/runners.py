@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from quarterturn.composition.auth import AuthServices
 from quarterturn.composition.home import OpenHome
 from quarterturn.composition.runs import RunServices
+from rotation.errors import NotAllowed
 
 if TYPE_CHECKING:
     from quarterturn.runners.fleet import RunnerFleet
@@ -48,4 +50,13 @@ class RunnerServices:
         """What answers runners."""
         from quarterturn.runners.service import RunnerService
 
-        return RunnerService(self.fleet, self.runs.store)
+        return RunnerService(self.fleet, self.runs.store, self._servers_of_set)
+
+    def _servers_of_set(self) -> Mapping[str, str]:
+        """Return the digests of servers that the `set` statement of the present month names, while one is live."""
+        try:
+            statement = self.runs.log.ledger.statement(f"set/{self.runs.benchmark.months.live_month()}")
+        except NotAllowed:
+            return {}
+        servers: Mapping[str, str] = statement.statement.predicate["servers"]
+        return servers

@@ -35,6 +35,8 @@ MORE: Mapping[tuple[str, str], Sequence[str]] = {
     ("POST", "/runner/v1/servings/{handle}/start"): ("conflict",),
     ("POST", "/runner/v1/alive"): ("conflict",),
     ("PUT", "/runner/v1/servings/{handle}/result"): ("conflict",),
+    ("PUT", "/runner/v1/servings/{handle}/model"): ("conflict",),
+    ("GET", "/runner/v1/servings/{handle}/model"): ("conflict",),
     ("GET", "/leaderboard"): ("not-found",),
     ("GET", "/rotations"): ("not-found",),
     ("GET", "/findings"): ("not-found",),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlmodel import Session
 
 from quarterturn.runners.dispatcher import Dispatcher
 from quarterturn.runners.hand_in_folder import HandInFolder
 from quarterturn.runners.hand_in_key import HandInKey
+from quarterturn.runners.model_relays import ModelRelays
 from quarterturn.runners.store import Runners
 
 
@@ -21,12 +22,14 @@ class RunnerFleet:
         dispatcher: the offers of this process.
         key: to which runners seal what they hand in.
         handed_in: where that arrives.
+        models: what carries the links of their servings to language models.
     """
 
     runners: Runners
     dispatcher: Dispatcher
     key: HandInKey
     handed_in: HandInFolder
+    models: ModelRelays = field(default_factory=ModelRelays)
 
     def record_start(
         self, handle: str, *, run: int | None = None, task: str = "", session: Session | None = None

@@ -16,16 +16,20 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from quarterturn.errors import Unavailable
 from quarterturn.runners.dispatcher import Offer
 from quarterturn.runners.fleet import RunnerFleet
 from quarterturn.runners.runner_box import RunnerBox
 from sandbox.errors import Lost, Malformed
+from sandbox.model_gateway.process import ModelLink, ModelLinks
 from sandbox.results.failure import AttemptFacts, Stage
 from sandbox.servings.handed_in import HandIn
+from sandbox.servings.relayed_model import model_token
 from sandbox.servings.sealing import KEY_BYTES, encrypt_serving
 from sandbox.servings.serving import Serving
+from sandbox.transcript import WORST, Transcript
 from vault.errors import Unavailable as DatabaseAway
 
 NO_RUNNER_SECONDS = 600.0
@@ -45,10 +49,18 @@ class RemotePlayer:
         box: the box of the run.
         run: its number, or None for tasks that no official run is served.
         workers: how many servings of it are played at a time.
+        models: the language model that agents may ask, or None.
     """
 
-    def __init__(self, fleet: RunnerFleet, box: RunnerBox, run: int | None = None, workers: int = 2) -> None:
-        self.fleet, self.box, self.run, self.workers = fleet, box, run, workers
+    def __init__(
+        self,
+        fleet: RunnerFleet,
+        box: RunnerBox,
+        run: int | None = None,
+        workers: int = 2,
+        models: ModelLinks | None = None,
+    ) -> None:
+        self.fleet, self.box, self.run, self.workers, self.models = fleet, box, run, workers, models
 
     def check(self) -> None:
         """Make sure that a runner is alive.
@@ -70,6 +82,7 @@ class RemoteServing:
     def __init__(self, player: RemotePlayer, serving: Serving, *, has_started: bool) -> None:
         self._player, self._fleet, self._serving, self._has_started = player, player.fleet, serving, has_started
         self._is_over = False
+        self._model: ModelLink | None = None
 
     def play(self, record_serving: Callable[[], None], stop: threading.Event) -> HandIn:
         """Have it played, and return what was left.
@@ -83,14 +96,15 @@ class RemoteServing:
             self._start(record_serving, stop)
         hand_in = self._wait_for_hand_in(stop)
         self._is_over = True
-        return hand_in
+        return hand_in if self._serving.session.model is None else self._with_model_calls(hand_in)
 
     def close(self) -> None:
         """Offer it no more; the journal of an official run settles it, once what came of it is recorded."""
         handle = self._serving.handle
         self._fleet.dispatcher.close(handle)
-        if self._is_over and self._player.run is None:
-            self._fleet.close(handle)
+        self._fleet.models.close(handle)
+        if self._is_over and self._player.run is None or self._model and not self._is_over:
+            self._fleet.close(handle)  # without its session an agent has no model any more
 
     def _start(self, record_serving: Callable[[], None], stop: threading.Event) -> None:
         """Offer it, and grant its key to the runner that asks for it."""
@@ -107,6 +121,9 @@ class RemoteServing:
             elif time.monotonic() - alone_since > NO_RUNNER_SECONDS:
                 minutes = NO_RUNNER_SECONDS / 60
                 raise Unavailable(f"no runner for {box.run_class} runs was alive for {minutes:.0f} minutes")
+        if self._serving.session.model is not None and self._player.models is not None:
+            self._model = self._player.models.open()
+            self._fleet.models.open(serving.handle, self._model, model_token(key))
         record_serving()
         if self._player.run is None:
             self._fleet.record_start(serving.handle)
@@ -133,6 +150,18 @@ class RemoteServing:
                 back_at = time.monotonic()
             _require_wanted(stop)
             self._fleet.dispatcher.wait(POLL_SECONDS)
+
+    def _with_model_calls(self, hand_in: HandIn) -> HandIn:
+        """Put what was asked of a language model into the transcript, from our own log and not by the runner's word.
+
+        A session that an earlier process opened went with that process, and its log too.
+        """
+        self._fleet.models.close(self._serving.handle)
+        calls, lost = (self._model.calls, self._model.lost) if self._model else ((), True)
+        transcript = replace(hand_in.transcript or Transcript((), None, "gateway-lost"), model_calls=calls)
+        upstream = {transcript.upstream, "broke" if lost else None, hand_in.facts.upstream}
+        worst = next((fact for fact in WORST if fact in upstream), None)
+        return replace(hand_in, transcript=transcript, facts=replace(hand_in.facts, upstream=worst))
 
     def _opened(self) -> HandIn:
         """Open what was handed in; what is of no form of ours is as good as nothing.

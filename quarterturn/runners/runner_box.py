@@ -65,6 +65,6 @@ class RunnerBox:
             if runner.run_class == self.run_class and runner.box is not None:
                 return runner.box
         raise Unavailable(
-            f"no runner for {self.run_class} runs is alive: start one with `quarterturn runner start --to URL`, or "
-            "set run.runners to false"
+            f"no runner for {self.run_class} runs is alive: start one with `quarterturn runner start --to URL --only "
+            f"{self.run_class}`, or take the class out of run.runners"
         )

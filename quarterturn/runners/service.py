@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, Collection, Sequence
+import hashlib
+from collections.abc import AsyncIterable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from quarterturn.errors import NotAllowed, NotFound, Refused, Unavailable
 from quarterturn.runners.dispatcher import Offer
 from quarterturn.runners.fleet import RunnerFleet
-from quarterturn.runners.programs import INTERFACE_VERSION, programs_digest
+from quarterturn.runners.programs import INTERFACE_VERSION, digests_of_servers
 from quarterturn.runners.store import RunnerRecord, ServingRecord
 from sandbox.runs.store import ENDED, Runs
+from vault.canonical import canonical
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +25,14 @@ class Registration:
         box: `docker` or `bwrap`.
         run_class: the class of runs that it plays.
         places: how many servings it plays at a time.
-        programs: the digest of the servers, locks and backends that it has installed.
+        servers: the digest of each server that it has, with its locks and backend, by name.
     """
 
     version: int
     box: str
     run_class: str
     places: int
-    programs: str
+    servers: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,11 @@ class RunnerService:
     Args:
         fleet: the runners, with what is offered to them and what they handed in.
         runs: the official runs; for one that has ended nothing is taken any more.
+        servers_of_set: gives the digests of servers that the `set` statement of the present month names.
     """
 
-    def __init__(self, fleet: RunnerFleet, runs: Runs) -> None:
+    def __init__(self, fleet: RunnerFleet, runs: Runs, servers_of_set: Callable[[], Mapping[str, str]]) -> None:
+        self._servers_of_set, self.models = servers_of_set, fleet.models
         self._fleet, self._runners, self._dispatcher = fleet, fleet.runners, fleet.dispatcher
         self._key, self._handed_in, self._runs = fleet.key, fleet.handed_in, runs
 
@@ -61,23 +65,32 @@ class RunnerService:
             NotFound: the token is no runner's.
         """
         if registration.version != INTERFACE_VERSION:
-            raise Refused(
-                f"the service speaks version {INTERFACE_VERSION} of the interface for runners, and this runner "
-                f"{registration.version}: install the same version of Quarterturn on both"
+            raise _unfit(
+                f"The service speaks version {INTERFACE_VERSION} of the interface for runners, and this runner "
+                f"{registration.version}. Install the same version of Quarterturn on both."
             )
-        if registration.programs != programs_digest():
-            raise Refused(
-                "this runner has other servers, locks or backends than the service: install the same version of "
-                "Quarterturn on both, and run its set-up"
-            )
+        self._require_servers(registration.servers)
         self._runners.register(
             token,
             box=registration.box,
             run_class=registration.run_class,
             places=registration.places,
-            programs=registration.programs,
+            programs=hashlib.sha256(canonical(registration.servers)).hexdigest(),
         )
         return self._key.public
+
+    def _require_servers(self, servers: Mapping[str, str]) -> None:
+        """Refuse a runner that lacks a server of this service or of the month's set, or has another one of its name.
+
+        Raises:
+            Refused: the message names them.
+        """
+        expected = {*digests_of_servers().items(), *self._servers_of_set().items()}
+        if differing := sorted({name for name, digest in expected if servers.get(name) != digest}):
+            raise _unfit(
+                f"This runner has other servers than the service or its set: {', '.join(differing)}. Install the same "
+                "version of Quarterturn on both, and give the runner a copy of the home's folder `servers` (--servers)."
+            )
 
     def runner(self, token: int) -> RunnerRecord:
         """Return the runner of a token, which is heard of by asking.
@@ -178,3 +191,7 @@ class RunnerService:
         if row.runner != token or row.state != "started":
             return False
         return row.run is None or self._runs.get(row.run).state not in ENDED
+
+
+def _unfit(sentence: str) -> Refused:
+    return Refused(sentence, detail=sentence)

@@ -30,10 +30,12 @@ from sandbox.runs.claims import has_claims
 from sandbox.runs.journal import RunJournal
 from sandbox.runs.run import PlannedTask, RunSetup, Terms, run_set
 from sandbox.runs.submission import Submission
+from sandbox.servings.player import ServingPlayer
 from sandbox.servings.run_environment import warm
 from vault.task.document import Task
 
 if TYPE_CHECKING:  # loads SQLAlchemy, which a dev run needs for nothing
+    from quarterturn.runners.fleet import RunnerFleet
     from quarterturn.runs.measures import RunMeasures
     from quarterturn.submissions.store.queue import Lease
     from quarterturn.submissions.store.requests import SubmissionRecord
@@ -133,15 +135,19 @@ def dev(
     lease: Lease | None = None,
     trials: int = 1,
     prepared: tuple[Submission, Box] | None = None,
+    player: ServingPlayer | None = None,
 ) -> DevRun:
-    """Run public tasks `trials` times; `sender` signs requests to an endpoint, `terms` are those of a home."""
+    """Run public tasks `trials` times, here or where a `player` does.
+
+    `sender` signs requests to an endpoint, and `terms` are those of a home.
+    """
     own = chosen.run_class(private=False)
     submitted, box = prepared or prepare(chosen)
     label = f"{submitted.name} on the dev set"
     planned = [PlannedTask(task) for task in tasks]
-    playing = machine_lock.playing(own, lambda: not is_held(lease))
+    playing = nullcontext() if player else machine_lock.playing(own, lambda: not is_held(lease))
     with playing, chosen.places(sender) as places, out.progress(label, len(tasks) * trials) as advance:
-        setup = RunSetup.in_box(box, places, terms=terms)
+        setup = RunSetup(player, terms or Terms()) if player else RunSetup.in_box(box, places, terms=terms)
 
         def play(part: Sequence[PlannedTask]) -> list[TaskRun]:
             return run_set(part, submitted, setup, UnrecordedJournal(lease, partial(advance, 1)))
@@ -162,6 +168,7 @@ class PublicRuns:
         traces: where traces are kept.
         measures: what is computed of each run.
         terms: makes the terms of the home's runs, of a model and a claim judge.
+        fleet: the runners, where the settings have runs of the open class played on them.
     """
 
     def __init__(
@@ -170,7 +177,9 @@ class PublicRuns:
         traces: TraceStore,
         measures: RunMeasures,
         terms: Callable[[ModelGateway | None, ClaimJudge | None], Terms],
+        fleet: RunnerFleet | None = None,
     ) -> None:
+        self._fleet = fleet
         self._facilities, self._traces, self._measures, self._terms = facilities, traces, measures, terms
 
     def run(self, chosen: RunRequest, submission: SubmissionRecord, lease: Lease) -> None:
@@ -185,11 +194,34 @@ class PublicRuns:
         judging = own.claim_judges.opened("dev") if any(map(has_claims, tasks)) else nullcontext()
         with own.models.gateway(submission.model, "dev") as model, judging as claims:
             record("start", submission=submission.id)
-            run = dev(chosen, tasks, NullProgress(), own.sender, terms=self._terms(model, claims), lease=lease)
+            terms = self._terms(model, claims)
+            prepared, player = self._on_runners(chosen, model)
+            run = dev(
+                chosen,
+                tasks,
+                NullProgress(),
+                own.sender,
+                terms=terms,
+                lease=lease,
+                prepared=prepared,
+                player=player,
+            )
         measured = self._measures.measured(run, drafts[: len(run.tasks)])
         self._traces.keep(submission.id, run.as_json() | {"measures": measured})
         if run.crashed:
             raise AgentCrashed(run.stopped or "its program ended with an error on each task")
+
+    def _on_runners(
+        self, chosen: RunRequest, model: ModelGateway | None
+    ) -> tuple[tuple[Submission, Box], ServingPlayer] | tuple[None, None]:
+        """Return what a run is played with on runners; nothing for a hosted endpoint, which is asked from here."""
+        if self._fleet is None or chosen.hosting is not None:
+            return None, None
+        from quarterturn.runners.remote_player import RemotePlayer  # noqa: PLC0415 - loads SQLAlchemy
+        from quarterturn.runners.runner_box import RunnerBox  # noqa: PLC0415 - likewise
+
+        box = RunnerBox(self._fleet.runners, chosen.run_class(private=False))
+        return chosen.submission(lambda: box), RemotePlayer(self._fleet, box, models=model)
 
 
 def never_asked_reason(runs: Sequence[TaskRun], *, hosted: bool = False) -> str | None:

@@ -283,8 +283,12 @@ class PrivateRuns:
         return Terms(agent=ResourceLimits(wall=self._settings.wall_seconds), models=model, claims=claims)
 
     def _box(self, chosen: RunRequest, run_class: RunClass, lease: Lease | None) -> Box:
-        """Return the box of a run: on runners if the settings say so, for a job of the service that has no exit."""
-        if self._fleet and lease and run_class == "sealed":
+        """Return the box of a run: on runners where the settings say so, for a job of the service.
+
+        A hosted endpoint is asked from here, because the key that signs its requests is here and none of its programs
+        runs here.
+        """
+        if self._fleet and lease and run_class in self._settings.runners and chosen.hosting is None:
             return RunnerBox(self._fleet.runners, run_class)
         return self._facilities.box(chosen.named_box, run_class)
 
@@ -292,7 +296,7 @@ class PrivateRuns:
         """Return where and how tasks are played, of the official run of this number, or of none."""
         workers = self._settings.workers
         if self._fleet and isinstance(box, RunnerBox):
-            return RunSetup(RemotePlayer(self._fleet, box, run, workers), terms)
+            return RunSetup(RemotePlayer(self._fleet, box, run, workers, terms.models), terms)
         return RunSetup.in_box(box, places, workers=workers, terms=terms)
 
     def _playing(self, number: int) -> dict[str, str]:

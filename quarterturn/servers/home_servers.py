@@ -13,7 +13,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from sandbox.boxes.box import Box
 from sandbox.errors import Malformed as BadState
 from sandbox.images.build import ensure_added
 from sandbox.servers import manifest
+from sandbox.servers.added_servers import list_added, load_added, register_added
 from sandbox.servers.registry import SERVERS
 from sandbox.servers.server import LOCKS, SERVICES_FOLDER, Server, added_at
 from sandbox.servers.services import KIND_PORTS
@@ -73,8 +74,7 @@ class HomeServers:
 
     def names(self) -> list[str]:
         """List them, sorted."""
-        names = (file.parent.name for file in self._folder.glob(f"*/{manifest.FILE}"))
-        return sorted(name for name in names if not name.startswith("."))  # what an interrupted `add` left is none
+        return list_added(self._folder)
 
     def register(self) -> None:
         """Make this process know them.
@@ -83,8 +83,7 @@ class HomeServers:
             Malformed: a manifest cannot be understood.
             Refused: a name is taken.
         """
-        for name in self.names():
-            SERVERS.add(self._load(self._folder / name))
+        register_added(self._folder)
 
     def server(self, name: str) -> Server:
         """Return one.
@@ -94,7 +93,7 @@ class HomeServers:
         """
         if name not in self.names():
             raise NotFound(f"this home has added no server {name!r}; `quarterturn server list` shows the servers")
-        return self._load(self._folder / name)
+        return load_added(self._folder / name)
 
     def add(self, source: Path, make_box: Callable[[], Box]) -> tuple[Server, FirstStart]:
         """Install a server, start it, record its tools, call one, and keep it; nothing is kept where a step fails.
@@ -127,7 +126,7 @@ class HomeServers:
                 if local := LocalPackage.of(package, file.parent):
                     local.keep(place.rpartition("/")[2] or name, version, part / place)
                 install.install(part / place, f"{name}/{place}".rstrip("/"), package, version, file.parent / place)
-            first = _first_start(make_box(), self._load(part, name))
+            first = _first_start(make_box(), load_added(part, name))
             tools = first.tools
             _refuse_names(name, tools)
             if recorded is not None and (difference := compared(recorded, tools)):
@@ -151,9 +150,8 @@ class HomeServers:
         """
         server = self.server(name)
         folder = self._folder / name
-        for place, package, version in self._missing(name):
-            install.install(folder / place, f"{name}/{place}".rstrip("/"), package, version)
-        tools = _first_start(make_box(), self._load(folder)).tools
+        self._install_missing(name)
+        tools = _first_start(make_box(), load_added(folder)).tools
         _refuse_names(name, tools)
         _write_tools(folder, tools)
         return compared(server.tools, tools)
@@ -171,6 +169,28 @@ class HomeServers:
                 f"the programs of {name} are not installed: `quarterturn server record {name}` installs them"
             )
         return compared(server.tools, _first_start(make_box(), server).tools)
+
+    def make_ready(self, box: str, say: Callable[[str], None]) -> None:
+        """Make this process know the servers, and this machine able to play with them in the box of a name.
+
+        What is not installed yet is installed as its lock says; for the docker box an image is built of it.
+
+        Raises:
+            NotFound: the folder has no server.
+            Malformed, Refused, Unavailable: as for `add`.
+        """
+        if not self.names():
+            raise NotFound(f"{self._folder} has no server: copy there what lies in the home's folder `servers`")
+        for name in filter(self.missing, self.names()):
+            say(f"installing {name}")
+            self._install_missing(name)
+        self.register()
+        if box == "docker":
+            self.build_image(say)
+
+    def _install_missing(self, name: str) -> None:
+        for place, package, version in self._missing(name):
+            install.install(self._folder / name / place, f"{name}/{place}".rstrip("/"), package, version)
 
     def missing(self, name: str) -> bool:
         """Say whether a server's programs are not installed, as in a home that was made of a backup."""
@@ -268,15 +288,6 @@ class HomeServers:
             )
         _refuse_ports(server, str(file))
         return name
-
-    def _load(self, folder: Path, name: str | None = None) -> Server:
-        text = (folder / manifest.FILE).read_text(encoding="utf-8")
-        recorded = folder / manifest.TOOLS
-        tools = manifest.tools_of(recorded.read_text(encoding="utf-8")) if recorded.is_file() else {}
-        what = str(folder / manifest.FILE)
-        predicates = _text(folder / manifest.PREDICATES)
-        place = added_at(name or folder.name)
-        return replace(manifest.load(text, tools, what, added=place, predicates=predicates), folder=folder)
 
 
 def of_home(home: Path) -> HomeServers:

@@ -92,14 +92,16 @@ def image(
 ) -> Submission:
     """Make a submission of a container image; `resolve` asks the engine for the image's digest.
 
-    What runs is what has that digest, and not what is called by the name by then.
+    What runs is what has that digest, and not what is called by the name by then. A digest that the reference itself
+    names is a registry's, which an engine knows below the image's name only.
 
     Raises:
         Malformed: it is no image's name.
     """
     parsed = ImageReference.parse(reference)
     digest = resolve(parsed)
-    return Submission("image", name or image_name(parsed), submitter, Program(image=digest), digest)
+    program = Program(image=str(parsed) if parsed.digest == digest else digest)
+    return Submission("image", name or image_name(parsed), submitter, program, digest)
 
 
 def image_name(reference: ImageReference) -> str:

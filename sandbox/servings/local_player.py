@@ -36,7 +36,7 @@ from pathlib import Path
 from sandbox.boxes.box import AgentLauncher, Box, ExitFacts, Place, RunningAgent, WorldLauncher
 from sandbox.errors import Lost, Malformed, Unavailable, Unjudged
 from sandbox.judge import JUDGING, JudgeFailed, StateJudge
-from sandbox.model_gateway.process import ModelGateway
+from sandbox.model_gateway.process import ModelLinks
 from sandbox.results.failure import AttemptFacts, Stage, classify
 from sandbox.servers.registry import SERVERS, Server
 from sandbox.servings.handed_in import HandIn
@@ -77,7 +77,7 @@ class LocalPlayer:
         *,
         workers: int = 2,
         kept: WorldLauncher | None = None,
-        models: ModelGateway | None = None,
+        models: ModelLinks | None = None,
         clock: Clock = time.monotonic,
         judging: StateJudge = JUDGING,
     ) -> None:

@@ -38,8 +38,10 @@ from sandbox.isolation.run_classes import RunClass
 from sandbox.judge.process import READER
 from sandbox.results.failure import AttemptFacts, Stage
 from sandbox.runner_identity import runner
+from sandbox.servers.added_servers import register_added
 from sandbox.servings.handed_in import MAX_PARTS_BYTES, HandIn
 from sandbox.servings.local_player import LocalPlayer
+from sandbox.servings.relayed_model import RelayedModel
 from sandbox.servings.sealing import MAX_SEALED, decrypt_serving, seal_hand_in
 from sandbox.servings.serving import Serving
 from sandbox.servings.spool import Spool
@@ -94,15 +96,24 @@ class Supervisors:
         box: where they play: `bwrap` or `docker`.
         run_class: of the runs that are played there.
         machine_lock: the descriptor of the machine's lock, which every supervisor holds too; None: there is none.
+        servers: the folder of servers that were added to the shipped ones, or None.
+        service: the address of the service, which relays language models; empty where it relays none.
 
     Raises:
         NotFound: there is no such box.
     """
 
-    def __init__(self, box: str = "bwrap", run_class: RunClass = "open", machine_lock: int | None = None) -> None:
+    def __init__(
+        self,
+        box: str = "bwrap",
+        run_class: RunClass = "open",
+        machine_lock: int | None = None,
+        servers: Path | None = None,
+        service: str = "",
+    ) -> None:
         if box not in BOXES:
             raise NotFound(f"there is no box {box!r}; the boxes are {', '.join(BOXES)}")
-        self._box, self._run_class = box, run_class
+        self._arguments = (box, run_class, str(servers or ""), service)
         self._inherited = () if machine_lock is None else (machine_lock,)
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -135,14 +146,16 @@ class Supervisors:
 
     def _running(self) -> socket.socket:
         if self._process is None or self._process.poll() is not None or self._control is None:
-            program = ("-m", "sandbox.servings.supervisor", self._box, self._run_class)
+            program = ("-m", "sandbox.servings.supervisor", *self._arguments)
             self._process, self._control = start_clean(*program, pass_fds=self._inherited)
         return self._control
 
 
-def serve(name: str, run_class: RunClass) -> None:
+def serve(name: str, run_class: RunClass, servers: str, service: str) -> None:
     """Fork a supervisor for each message on standard input, until the runner is gone."""
     control = socket.socket(fileno=os.dup(0))
+    if servers:
+        register_added(Path(servers))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     logging.disable()  # a library's log line may quote what it was given
     for server in (FORK_SERVER, READER):
@@ -157,14 +170,14 @@ def serve(name: str, run_class: RunClass) -> None:
         if os.fork() == 0:
             try:
                 control.close()
-                _supervise(make_box(), *descriptors)
+                _supervise(make_box(), service, *descriptors)
             finally:
                 os._exit(1)
         for descriptor in descriptors:
             os.close(descriptor)
 
 
-def _supervise(box: Box, request_file: int, lock: int) -> None:
+def _supervise(box: Box, service: str, request_file: int, lock: int) -> None:
     """Play one serving, from its request to its sealed hand-in."""
     os.setsid()
     os.set_inheritable(lock, False)  # noqa: FBT003 - its name has no keyword
@@ -179,7 +192,8 @@ def _supervise(box: Box, request_file: int, lock: int) -> None:
     with suppress(Exception):  # then it could not be made ready, and that is what is handed in
         serving = decrypt_serving(request.handle, request.ciphertext, request.key)
         signal.alarm(_seconds(serving))
-        prepared = LocalPlayer(box, workers=1).prepare(serving)
+        models = RelayedModel(service, request.handle, request.key) if service else None
+        prepared = LocalPlayer(box, workers=1, models=models).prepare(serving)
         # From here on an agent may be what breaks it: without more facts this is a fail.
         hand_in = HandIn(AttemptFacts(Stage.SERVED))
         try:
@@ -233,4 +247,4 @@ BOXES: dict[str, Callable[[RunClass], Callable[[], Box]]] = {"bwrap": _bwrap, "d
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], cast("RunClass", sys.argv[2]))
+    serve(sys.argv[1], cast("RunClass", sys.argv[2]), *sys.argv[3:])

@@ -36,6 +36,9 @@ def start(
     only: Annotated[WorkerClass, typer.Option(help="The class of runs that it plays.")] = "sealed",
     box: Annotated[BoxName, typer.Option(help="The sandbox.")] = "auto",
     places: Annotated[int, typer.Option(min=1, max=64, help="How many servings to play at a time.")] = 2,
+    servers: Annotated[
+        Path | None, typer.Option(help="A folder with the servers that the home has added: a copy of its `servers`.")
+    ] = None,
     token_file: Annotated[
         Path | None, typer.Option(help="A file of mode 600 with its token (default: QUARTERTURN_TOKEN, or a prompt).")
     ] = None,
@@ -49,7 +52,8 @@ def start(
     from quarterturn.cli.setup import end_signals
     from quarterturn.cli.terminal.secrets import api_token
     from quarterturn.client.runner import RunnerClient
-    from quarterturn.runners.programs import programs_digest
+    from quarterturn.runners.programs import digests_of_servers
+    from quarterturn.servers.home_servers import HomeServers
     from sandbox.attacks import selfcheck
     from sandbox.isolation import machine_lock
     from sandbox.servings.runner import Runner
@@ -59,7 +63,10 @@ def start(
     own = choose_box(box, run_class=only)
     if escaped := [attempt.name for attempt in selfcheck(own) if attempt.outcome == "escaped"]:
         raise Refused(f"the {own.name} box lets these out: {', '.join(escaped)}. Nothing is played in it")
-    about = {"box": own.name, "run_class": only, "places": places, "programs": programs_digest()}
+    if servers is not None:
+        servers = servers.resolve()
+        HomeServers(servers).make_ready(own.name, Output(as_json=False).say)
+    about = {"box": own.name, "run_class": only, "places": places, "servers": digests_of_servers()}
     try:
         client = RunnerClient(to, api_token(token_file), tls=_tls(certificate))
     except ValueError as error:
@@ -67,7 +74,7 @@ def start(
     logs.configure()
     stopping = threading.Event()
     with client, end_signals.set_by_signals(stopping), machine_lock.playing(only, stopping.is_set) as lock:
-        supervisors = Supervisors(own.name, only, lock)
+        supervisors = Supervisors(own.name, only, lock, servers, to)
         logs.log.info("playing %s runs for %s in the box %s", only, to, own.name)
         Runner(client, Spool(spool), about, supervisors, places=places).run(stopping)
         logs.log.info("stopping; what is played goes on, and the next start hands it in")

@@ -98,6 +98,8 @@ ACCESS: Table = {
     ("POST", "/runner/v1/alive"): "play",
     ("POST", "/runner/v1/servings/{handle}/failure"): "play",
     ("PUT", "/runner/v1/servings/{handle}/result"): "play",
+    ("PUT", "/runner/v1/servings/{handle}/model"): None,  # but for the holder of the serving's own token
+    ("GET", "/runner/v1/servings/{handle}/model"): None,
     # operators
     ("GET", "/admin/findings"): "findings:read",
     ("POST", "/admin/findings/{number}/review"): "findings:review",

@@ -137,7 +137,9 @@ class NewRegistration(Given):
     box: Literal["docker", "bwrap"]
     run_class: Literal["sealed", "unofficial", "open"]
     places: int = Field(ge=1, le=64, description="How many servings it plays at a time.")
-    programs: Digest = Field(description="Of the servers, locks and backends that it has installed.")
+    servers: dict[Annotated[str, Field(max_length=40)], Digest] = Field(
+        max_length=256, description="The digest of each server that it has, with its locks and backend, by name."
+    )
 
 
 class Registered(BaseModel):

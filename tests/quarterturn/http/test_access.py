@@ -31,7 +31,7 @@ REQUESTS = {
         "box": "bwrap",
         "run_class": "sealed",
         "places": 1,
-        "programs": "0" * 64,
+        "servers": {},
     },
     ("POST", "/runner/v1/alive"): {"servings": []},
     ("POST", "/admin/findings/{number}/review"): {"state": "open"},

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from quarterturn.http.routes import runners as routes
-from quarterturn.runners import hand_in_folder
+from quarterturn.runners import hand_in_folder, programs
 from quarterturn.runners.dispatcher import Offer
-from quarterturn.runners.programs import programs_digest
+from quarterturn.runners.programs import digests_of_servers
 
 HANDLE = "s-" + "1" * 32
 OWN = {"version": 1, "box": "bwrap", "run_class": "sealed", "places": 2}
@@ -19,7 +19,7 @@ OWN = {"version": 1, "box": "bwrap", "run_class": "sealed", "places": 2}
 def runner(site, monkeypatch):
     monkeypatch.setattr(routes, "MAX_HELD_SECONDS", 0)
     site.tokens["north"] = site.house.runners.store.add("north", 90)
-    answer = site.post("/runner/v1/registration", OWN | {"programs": programs_digest()}, "north")
+    answer = site.post("/runner/v1/registration", OWN | {"servers": digests_of_servers()}, "north")
     assert answer.status_code == 200, answer.text
     return site
 
@@ -46,13 +46,27 @@ def hand_in(site, content: bytes, who: str = "north"):
 
 def test_a_runner_with_other_servers_or_another_version_is_refused(site, problem):
     site.tokens["north"] = site.house.runners.store.add("north", 90)
-    for wrong in ({"programs": "0" * 64}, {"programs": programs_digest(), "version": 2}):
+    same = digests_of_servers()
+    fewer = {name: digest for name, digest in same.items() if name != "git"}
+    for wrong in ({"servers": fewer}, {"servers": same | {"git": "0" * 64}}, {"servers": same, "version": 2}):
         assert problem(site.post("/runner/v1/registration", OWN | wrong, "north")) == "conflict"
     assert problem(site.ask("POST", "/runner/v1/work?seconds=0", "north")) == "conflict"
 
 
+def test_a_runner_with_other_servers_than_the_set_names_is_refused_although_the_service_has_them_too(
+    site, problem, monkeypatch
+):
+    site.tokens["north"] = site.house.runners.store.add("north", 90)
+    named = set(site.house.runners._servers_of_set())
+    assert named
+    monkeypatch.setattr(programs, "server_digest", lambda _: "0" * 64)
+    answer = site.post("/runner/v1/registration", OWN | {"servers": digests_of_servers()}, "north")
+    assert problem(answer) == "conflict"
+    assert all(name in answer.json()["detail"] for name in named)
+
+
 def test_a_runner_learns_the_key_to_which_it_seals(runner):
-    answer = runner.post("/runner/v1/registration", OWN | {"programs": programs_digest()}, "north").json()
+    answer = runner.post("/runner/v1/registration", OWN | {"servers": digests_of_servers()}, "north").json()
     assert bytes.fromhex(answer["public_key"]) == runner.house.runners.fleet.key.public
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -22,11 +23,12 @@ from sandbox.results.failure import AttemptFacts, Ruling, Stage, classify
 from sandbox.servings.handed_in import HandIn
 from sandbox.servings.sealing import decrypt_serving, seal_hand_in
 from sandbox.servings.serving import Serving
-from sandbox.transcript import Transcript
+from sandbox.transcript import ModelCall, Transcript
 from sandbox.world.frozen import FrozenState
 from vault.errors import Unavailable as DatabaseAway
 
 from ...patience import PATIENCE, until
+from .test_model_relays import Session
 
 HANDLE = "s-" + "1" * 32
 SPEC = GatewaySpec(alias="r-1", goal="find the kingfisher", tools=[], servers=["filesystem"], max_steps=5)
@@ -279,3 +281,60 @@ def test_a_serving_whose_key_was_lost_with_its_process_is_served_again_and_costs
     with pytest.raises(NotFound):
         house.runners.service.start(runner.token, HANDLE)
     assert classify(playing.ended().facts) == Ruling("ours", "place-not-ready")
+
+
+class Models:
+    """Sessions of which the test is the model process (`sandbox.model_gateway.process.ModelLinks`)."""
+
+    def __init__(self) -> None:
+        self.sessions: list[Session] = []
+
+    def open(self) -> Session:
+        self.sessions.append(Session())
+        return self.sessions[-1]
+
+
+@pytest.fixture
+def models():
+    made = Models()
+    yield made
+    for session in made.sessions:
+        session.model_end.close()
+
+
+ASKING = replace(SERVING, session=replace(SPEC, model={"wire": "openai", "models": ["small"]}))
+ASKED = ModelCall("chat", "small", 0, {}, (("text", "a kingfisher"),), 3, 5, False, "ok", "")
+
+
+def test_what_was_asked_of_a_model_is_what_our_log_says_and_not_the_runner(fleet, runner, models):
+    playing = Playing(RemotePlayer(fleet, RunnerBox(fleet.runners, "sealed"), models=models), ASKING)
+    started(fleet, runner, playing)
+    (session,) = models.sessions
+    session.calls = (ASKED,)
+    forged = replace(LEFT.transcript, model_calls=(replace(ASKED, read=0, written=0), ASKED))
+    hand_in(fleet, runner, sealed(fleet, replace(LEFT, transcript=forged)))
+    assert playing.ended().transcript.model_calls == (ASKED,)
+    assert session.model_end.recv(1) == b"", "its session is over"
+
+
+def test_a_run_that_is_stopped_takes_nothing_for_a_serving_whose_model_went_with_it(fleet, runner, models):
+    stop = threading.Event()
+    playing = Playing(RemotePlayer(fleet, RunnerBox(fleet.runners, "sealed"), models=models), ASKING, stop)
+    started(fleet, runner, playing)
+    stop.set()
+    with pytest.raises(Lost):
+        playing.ended()
+    playing.prepared.close()
+    assert fleet.runners.serving(HANDLE).state == "closed"
+
+
+def test_a_serving_whose_model_session_died_with_an_earlier_process_says_so(fleet, runner, player):
+    stop = threading.Event()
+    first = Playing(player, stop=stop)  # without a session, as after a killing
+    started(fleet, runner, first)
+    stop.set()
+    with pytest.raises(Lost):
+        first.ended()
+    hand_in(fleet, runner, sealed(fleet))
+    left = Playing(player, ASKING).ended()
+    assert (left.facts.upstream, left.transcript.model_calls) == ("broke", ())

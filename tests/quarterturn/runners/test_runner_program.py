@@ -1,6 +1,7 @@
 """Tests of the runner as its own program: it plays an official run without a home, and what it holds is one serving."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,18 +19,28 @@ from quarterturn.app import Application
 from quarterturn.boxes import choose_box
 from quarterturn.http.serve import make_server
 from quarterturn.progress import NullProgress
+from quarterturn.runners.remote_player import RemotePlayer
 from quarterturn.runners.runner_box import RunnerBox
 from quarterturn.runs.jobs import WorkerThreads
 from quarterturn.runs.private_runs import PrivateRuns
+from quarterturn.servers.home_servers import kept_files
 from quarterturn.settings import RunSettings
 from sandbox.errors import NotAllowed
+from sandbox.model_gateway.process import ModelGateway
 from sandbox.runs import submission
+from sandbox.runs.run import PlannedTask, RunSetup, Terms, run_set
 from sandbox.runs.store import RunState
 from sandbox.servings.spool import AGENT_STARTED
 from vault.keys import signing
 
 from ...patience import PATIENCE, until
+from ...sandbox.builders import a_task, a_written_task, an_agent, tools
+from ...sandbox.model_gateway.conftest import KEY, a_spec
+from ...sandbox.model_gateway.stub import Stub, Turn
 from ...sandbox.processes import holds
+from ..servers.conftest import forgotten, notebook, shelf
+
+__all__ = ["forgotten", "notebook", "shelf"]
 
 pytestmark = [pytest.mark.box, pytest.mark.slow]
 
@@ -72,7 +83,9 @@ class Service:
 @contextmanager
 def served(home: Path) -> Iterator[Service]:
     with closing(Application(home, None)) as house:
-        house.home.settings = house.home.settings.model_copy(update={"run": RunSettings(runners=True, wall_seconds=20)})
+        house.home.settings = house.home.settings.model_copy(
+            update={"run": RunSettings(runners=("sealed", "open"), wall_seconds=20)}
+        )
         addresses: Queue[str] = Queue()
         app = house.http(WorkerThreads(house.submissions.queue, house.execution.job_worker.work, 0))
         server = make_server(app, "127.0.0.1", 0, ready=addresses.put)
@@ -111,6 +124,7 @@ class RunnerProgram:
     def __init__(self, service: Service, folder: Path, name: str = "north") -> None:
         self.service, self.folder, self.name = service, folder, name
         folder.mkdir(exist_ok=True)
+        self.servers = folder / "servers"
         token = folder / "token"
         token.touch(mode=0o600)
         token.write_text(service.house.runners.store.add(name, 90))
@@ -120,7 +134,9 @@ class RunnerProgram:
     def start(self) -> None:
         words = ["runner", "start", "--to", self.service.url, "--box", "bwrap", "--only", "open"]
         words += ["--spool", str(self.spool), "--token-file", str(self.folder / "token")]
+        words += ["--servers", str(self.servers)] if self.servers.is_dir() else []
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LC_ALL": "C.UTF-8"}
+        environment |= {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
         self.process = subprocess.Popen([QUARTERTURN, *words], cwd=self.folder, env=environment)
         until(self.service.house.runners.store.alive, "a runner that lives")
 
@@ -154,6 +170,21 @@ def agent(tmp_path) -> Callable[..., str]:
         return f"python3 {program}"
 
     return written
+
+
+@pytest.fixture
+def runner_with_notebook(service, notebook, tmp_path) -> Iterator[RunnerProgram]:
+    """Run a runner that has what a backup holds of the home's servers, and no program of them."""
+    servers = service.house.home.servers
+    servers.add(notebook, lambda: choose_box("bwrap"))
+    program = RunnerProgram(service, tmp_path / "machine")
+    for file in kept_files(folder := service.house.home.places.servers):
+        copy = program.servers / file.relative_to(folder)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, copy)
+    program.start()
+    yield program
+    program.end()
 
 
 def outcomes(results) -> dict[str, tuple[bool, int]]:
@@ -232,3 +263,47 @@ def test_no_key_no_task_and_no_result_is_in_a_runners_memory_or_on_its_disk(serv
         _, results = playing.result()
     assert {result.passed for result in results} == {True, False}
     assert seen == {token}, "its own token, which shows that memory was read"
+
+
+@pytest.mark.usefixtures("runner_with_notebook", "forgotten")
+def test_a_task_of_an_added_server_is_played_on_a_runner_that_has_the_same_by_its_lock(service, tmp_path):
+    task = a_task(
+        "notebook",
+        initial_state={},
+        available_tools=[*tools("notebook", 3), *tools("filesystem", 11)],
+        success_predicate={"notebook.itemExists": {"pointer": "/notes", "fields": {"title": "kingfisher"}}},
+    )
+    agent = an_agent(tmp_path / "ada", "call('notebook__add_note', title='kingfisher')")
+    player = RemotePlayer(service.house.runners.fleet, RunnerBox(service.house.runners.store, "open"))
+    (outcome,) = run_set([PlannedTask(task)], agent, RunSetup(player))
+    assert outcome.passed, outcome.as_json()
+
+
+ASKS_A_MODEL = """
+import urllib.request
+
+url = os.environ["QUARTERTURN_URL"]
+request = {"model": "small", "messages": [{"role": "user", "content": "Which bird?"}]}
+body = json.dumps(request).encode()
+asked = urllib.request.Request(f"{url}/v1/chat/completions", body, {"content-type": "application/json"})
+with urllib.request.urlopen(asked) as response:
+    said = json.load(response)["choices"][0]["message"]["content"]
+call("filesystem__write_file", path="/data/files/colour.txt", content=said)
+"""
+
+
+def test_an_agent_on_a_runner_asks_a_language_model_whose_calls_are_in_the_log_of_the_service(
+    service, runner, tmp_path
+):
+    stub = Stub([Turn(text="heliotrope")])
+    with ModelGateway(a_spec(stub.url), KEY) as models:
+        fleet, box = service.house.runners.fleet, RunnerBox(service.house.runners.store, "open")
+        setup = RunSetup(RemotePlayer(fleet, box, models=models), Terms(models=models))
+        agent = an_agent(tmp_path / "ada", ASKS_A_MODEL)
+        (outcome,) = run_set([PlannedTask(a_written_task())], agent, setup)
+    stub.close()
+    assert outcome.passed, outcome.as_json()
+    (call,) = outcome.transcript.model_calls
+    assert (call.model, call.outcome) == ("small", "ok")
+    assert [seen.headers["authorization"] for seen in stub.seen] == [f"Bearer {KEY}"]
+    assert not fleet.models._relays

@@ -179,6 +179,12 @@ def test_an_image_is_bound_by_the_digest_that_the_engine_gives():
     assert made.program.image == DIGEST  # the name may mean something else by the time that it runs
 
 
+def test_an_image_that_is_named_by_a_registrys_digest_is_looked_up_below_its_name():
+    named = f"registry.invalid/team/agent@{DIGEST}"
+    made = submission.image(named, submitter="ada", resolve=lambda reference: reference.digest)
+    assert (made.digest, made.program.image) == (DIGEST, named)
+
+
 @pytest.mark.parametrize("reference", ["", "--privileged", "a b"])
 def test_a_reference_that_an_engine_could_take_for_an_option_is_no_image(reference):
     with pytest.raises(Malformed, match="not the name of an image"):

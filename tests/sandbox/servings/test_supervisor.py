@@ -11,6 +11,7 @@ import sys
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from quarterturn.boxes import choose_box
 from sandbox.boxes.box import ResourceLimits
 from sandbox.errors import Malformed, NotAllowed
 from sandbox.results.failure import Stage
@@ -62,14 +63,20 @@ def supervisors():
     made.close()
 
 
-@pytest.mark.box
-def test_what_was_left_arrives_although_the_runner_and_the_warm_parent_were_killed(tmp_path):
-    request = request_of(tmp_path, f"time.sleep(1)\n{RIGHT}")
+@pytest.mark.parametrize(
+    "box",
+    [
+        pytest.param("bwrap", marks=pytest.mark.box),
+        pytest.param("docker", marks=[pytest.mark.engine, pytest.mark.slow]),
+    ],
+)
+def test_what_was_left_arrives_although_the_runner_and_the_warm_parent_were_killed(tmp_path, box):
+    request = request_of(tmp_path, f"time.sleep(3)\n{RIGHT}")
     (tmp_path / "request").write_bytes(request.to_bytes())
     program = (
         "import sys, time; from pathlib import Path;"
         "from sandbox.servings.supervisor import SupervisorRequest, Supervisors;"
-        "made = Supervisors();"
+        f"made = Supervisors({box!r});"
         "made.start(SupervisorRequest.from_bytes(Path(sys.argv[1]).read_bytes()));"
         "print(made._process.pid, flush=True); time.sleep(600)"
     )
@@ -81,6 +88,7 @@ def test_what_was_left_arrives_although_the_runner_and_the_warm_parent_were_kill
     runner.communicate()
     assert is_running(supervisor)
     assert Spool(request.spool).states() == {request.handle: "playing"}
+    choose_box(box)  # a runner that is started again does so, and the box removes what dead ones left
     left = wait_for(request)
     assert (left.facts.stage, left.transcript.ended, left.transcript.answer) == (Stage.FROZEN, "answered", "2")
     assert [call.tool for call in left.transcript.calls] == ["filesystem.list_directory", "filesystem.write_file"]
