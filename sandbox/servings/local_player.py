@@ -103,7 +103,6 @@ class LocalPlayer:
         """
         if serving.session.model is not None and self.models is None:
             raise Unavailable("the serving needs a language model, and this player has none")
-        self.judging.warm()
         return LocalServing(self, serving)
 
 

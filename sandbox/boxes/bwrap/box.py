@@ -365,7 +365,7 @@ class BwrapBox:
             Unavailable: they cannot be made.
         """
         for name in ("world", "agent"):
-            self._copy(name)
+            _ = self._copy(name).roots  # found by looking at each of its 10,000 files, so only once
 
     def _copy(self, name: str) -> Copy:
         """Return the copy of the programs that agents (and relays) or worlds read; it is made where there is none."""
