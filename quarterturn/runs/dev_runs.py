@@ -141,7 +141,7 @@ def dev(
     planned = [PlannedTask(task) for task in tasks]
     playing = machine_lock.playing(own, lambda: not is_held(lease))
     with playing, chosen.places(sender) as places, out.progress(label, len(tasks) * trials) as advance:
-        setup = RunSetup.in_box(box, places, terms=terms)
+        setup = RunSetup.supervised(box, places, terms=terms)
 
         def play(part: Sequence[PlannedTask]) -> list[TaskRun]:
             return run_set(part, submitted, setup, UnrecordedJournal(lease, partial(advance, 1)))

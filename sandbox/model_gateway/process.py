@@ -19,7 +19,7 @@ import subprocess
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Self
+from typing import Protocol, Self
 
 from sandbox.errors import Lost, Malformed, Unavailable
 from sandbox.isolation.forkserver import start_clean
@@ -32,6 +32,41 @@ START_SECONDS = 60.0
 PROBE_SECONDS = 60.0
 FINISH_SECONDS = JUDGE_SECONDS + 10.0
 KILL_SECONDS = 5.0
+
+
+class ModelLink(Protocol):
+    """One task's session with a language model, as whoever plays the task has it."""
+
+    @property
+    def gateway_end(self) -> socket.socket:
+        """The gateway's end of the link; it belongs to whoever starts the gateway with it."""
+        ...
+
+    @property
+    def calls(self) -> tuple[ModelCall, ...]:
+        """What was sent and came back so far."""
+        ...
+
+    @property
+    def lost(self) -> bool:
+        """Whether the model process died before the session's end."""
+        ...
+
+    def finish(self) -> None:
+        """Wait for the session's end, once its gateway is gone; safe to call twice."""
+        ...
+
+
+class ModelLinks(Protocol):
+    """Opener of sessions with one language model: its gateway, or a session that another process has opened."""
+
+    def open(self) -> ModelLink:
+        """Open the session of one task.
+
+        Raises:
+            Unavailable: it cannot be had.
+        """
+        ...
 
 
 def random_key() -> str:

@@ -20,7 +20,7 @@ from typing import Self
 from sandbox.boxes.box import Place, ResourceLimits, World, WorldLauncher
 from sandbox.gateway import CALL_SECONDS, FORK_SERVER, Gateway, GatewaySpec, listen, start
 from sandbox.judge import JUDGING
-from sandbox.model_gateway.process import ModelGateway, ModelSession
+from sandbox.model_gateway.process import ModelLink, ModelLinks
 from sandbox.results.failure import Stage
 from sandbox.runner_identity import own_folder
 from sandbox.servers.registry import Server
@@ -61,9 +61,9 @@ class RunEnvironment:
     patience: Timeouts
     meter: Meter
     setting: Callable[[Path], Place] | None = None
-    models: ModelGateway | None = None
+    models: ModelLinks | None = None
     place: Place | None = field(default=None, init=False)
-    model: ModelSession | None = field(default=None, init=False)
+    model: ModelLink | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         """Hold nothing yet: `open` makes the parts."""
@@ -134,11 +134,10 @@ class RunEnvironment:
 
 
 def warm() -> None:
-    """Start the processes that gateways, readers and judges are forked from, and don't wait until they have loaded.
+    """Start the processes that readers and judges are forked from, and don't wait until they have loaded.
 
     Whoever will play a task soon has other things to do before: to check a box, to look whether anything gets out.
     """
-    FORK_SERVER.warm()
     JUDGING.warm()
 
 

@@ -107,7 +107,7 @@ def test_a_serving_that_is_not_wanted_any_more_is_ended(tmp_path, supervisors):
     supervisors.start(request)
     supervisor = supervisor_of(request)
     until(lambda: any("bwrap" in words for words in below(supervisor).values()), "a world")
-    assert not any("-m sandbox." in words for words in below(supervisor).values())  # no fork server of its own
+    assert not any("sandbox.judge" in words for words in below(supervisor).values())  # no fork server of its own
     with pytest.raises(NotAllowed, match="being played already"):
         supervisors.start(request)
     Spool(request.spool).end(request.handle)
