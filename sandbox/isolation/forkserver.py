@@ -55,9 +55,10 @@ class ForkServer:
                 try:
                     socket.send_fds(self._running(), [b"!"], given)
                 except OSError:
-                    if self._owner == os.getpid():
+                    if self._owner == os.getpid() or self._control is None:
                         raise
-                    self._control = None  # that of another process has ended
+                    self._control.close()  # that of another process has ended
+                    self._control = None
                     socket.send_fds(self._running(), [b"!"], given)
         except OSError as error:
             ours.close()

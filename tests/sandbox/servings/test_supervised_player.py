@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 
 from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.boxes.docker.box import DockerBox
 from sandbox.errors import Lost, Malformed
+from sandbox.isolation.forkserver import ForkServer
+from sandbox.judge.process import READERS, Started
 from sandbox.results.failure import AttemptFacts, Stage
 from sandbox.runs.attempt import serving_of
 from sandbox.runs.job import Job, PlannedTask, RunSetup
@@ -246,3 +249,41 @@ def test_no_key_no_predicate_and_no_task_id_is_in_the_memory_of_what_plays(tmp_p
     run_set([PlannedTask(task)], an_agent(tmp_path / "ada", RIGHT), setup, Journal())
     assert found == [([task.goal.encode()], [])]
     assert is_running(setup.player.supervisors._process.pid)
+
+
+@pytest.mark.engine
+def test_the_process_that_has_servings_played_holds_no_connection_to_the_engine(tmp_path):
+    box, agent, seen = DockerBox(), an_agent(tmp_path / "ada", RIGHT), []
+    box.check()
+
+    class Journal(builders.RunJournal):
+        def record_serving(self, task_id, handle):
+            seen.append(connections(box._engine.address))
+
+    (run,) = run_set([PlannedTask(a_task())], agent, RunSetup.supervised(box, workers=1), Journal())
+    assert run.passed
+    assert seen == [[]]
+    box.check()
+    assert connections(box._engine.address)
+
+
+def connections(address):
+    """Return this process's sockets that are connected to a Unix socket."""
+    sockets = []
+    for entry in Path("/proc/self/fd").iterdir():
+        descriptor = int(entry.name)
+        with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as candidate:
+            if candidate.family == socket.AF_UNIX and f"unix://{candidate.getpeername()}" == address:
+                sockets.append(descriptor)
+    return sockets
+
+
+def test_who_uses_the_fork_server_of_another_process_starts_its_own_where_that_has_ended():
+    theirs, ours = ForkServer(*READERS), ForkServer(*READERS)
+    ours.adopt(os.dup(theirs.share()))
+    assert Started(ours).waits()
+    assert ours.pid is None
+    theirs.close()
+    assert Started(ours).waits()
+    assert ours.pid is not None
+    ours.close()
