@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+
+class Turns(Protocol):
+    """Turns of those who share something, and of those who have to be alone with it."""
+
+    def shared(self) -> AbstractContextManager[None]:
+        """Hold it together with others."""
+        ...
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Hold it alone."""
+        ...
 
 
 class SharedLock:

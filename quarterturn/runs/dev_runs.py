@@ -147,7 +147,7 @@ def dev(
     planned = [PlannedTask(task) for task in tasks]
     playing = nullcontext() if player else machine_lock.playing(own, lambda: not is_held(lease))
     with playing, chosen.places(sender) as places, out.progress(label, len(tasks) * trials) as advance:
-        setup = RunSetup(player, terms or Terms()) if player else RunSetup.in_box(box, places, terms=terms)
+        setup = RunSetup(player, terms or Terms()) if player else RunSetup.supervised(box, places, terms=terms)
 
         def play(part: Sequence[PlannedTask]) -> list[TaskRun]:
             return run_set(part, submitted, setup, UnrecordedJournal(lease, partial(advance, 1)))

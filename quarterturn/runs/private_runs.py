@@ -297,7 +297,7 @@ class PrivateRuns:
         workers = self._settings.workers
         if self._fleet and isinstance(box, RunnerBox):
             return RunSetup(RemotePlayer(self._fleet, box, run, workers, terms.models), terms)
-        return RunSetup.in_box(box, places, workers=workers, terms=terms)
+        return RunSetup.supervised(box, places, workers=workers, terms=terms)
 
     def _playing(self, number: int) -> dict[str, str]:
         """Map the tasks of a run that runners play, or have handed in, to the handles of their newest servings."""

@@ -14,8 +14,9 @@ import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from sandbox.isolation.run_classes import RunClass
 from sandbox.servers.server import Server
 from sandbox.world.channel import Exit
 from sandbox.world.frozen import FrozenState, Seed
@@ -212,4 +213,35 @@ class Box(AgentLauncher, WorldLauncher, Protocol):
             Refused: it cannot be run in this box; the message says why.
             Unavailable: the engine cannot be asked.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class BoxRecipe:
+    """What another process makes the same box from.
+
+    Attributes:
+        name: `docker` or `bwrap`.
+        run_class: of the runs that are played in it.
+        runtime: another OCI runtime of the engine, or empty.
+        programs: the copies of programs that its places read: where they change, a process that holds them is old.
+    """
+
+    name: str
+    run_class: RunClass
+    runtime: str = ""
+    programs: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class RemakableBox(Box, Protocol):
+    """Box that another process can make again, to play in it (`sandbox.servings.supervised_player`)."""
+
+    @property
+    def recipe(self) -> BoxRecipe | None:
+        """What it is made from; None where it is no usual one, as some of the tests are."""
+        ...
+
+    def disconnect(self) -> None:
+        """Close the connections to its engine, if there are any; whatever is asked of it next opens another."""
         ...

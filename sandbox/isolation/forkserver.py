@@ -51,11 +51,28 @@ class ForkServer:
         ours, theirs = socket.socketpair()
         try:
             with theirs, self._lock:
-                socket.send_fds(self._running(), [b"!"], [theirs.fileno(), *descriptors])
+                given = [theirs.fileno(), *descriptors]
+                try:
+                    socket.send_fds(self._running(), [b"!"], given)
+                except OSError:
+                    if self._owner == os.getpid() or self._control is None:
+                        raise
+                    self._control.close()  # that of another process has ended
+                    self._control = None
+                    socket.send_fds(self._running(), [b"!"], given)
         except OSError as error:
             ours.close()
             raise Unavailable(f"no process can be forked: {error}; its program is {self._program[1][:80]}") from error
         return Child(ours)
+
+    def share(self) -> int:
+        """Return the descriptor through which a process that is executed with it may use this fork server (`adopt`)."""
+        with self._lock:
+            return self._running().fileno()
+
+    def adopt(self, descriptor: int) -> None:
+        """Use the fork server of another process; where that ends, one of its own is started."""
+        self._control = socket.socket(fileno=descriptor)
 
     @property
     def pid(self) -> int | None:
@@ -73,9 +90,9 @@ class ForkServer:
             self._control = self._process = None
 
     def _running(self) -> socket.socket:
-        if self._control is not None and self._process is not None:
+        if self._control is not None:
             # Who was forked from its owner shares it, and cannot ask whether it lives: sending to it tells.
-            if self._owner != os.getpid() or self._process.poll() is None:
+            if self._owner != os.getpid() or (self._process is not None and self._process.poll() is None):
                 return self._control
             self._control.close()
         self._process, self._control = start_clean(*self._program)

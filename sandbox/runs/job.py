@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sandbox.boxes.box import AgentLauncher, Box, ResourceLimits, WorldLauncher
+from sandbox.boxes.box import AgentLauncher, Box, RemakableBox, ResourceLimits, WorldLauncher
 from sandbox.claim_judge.claim_judge import ClaimJudge
 from sandbox.errors import Refused
 from sandbox.judge import JUDGING, StateJudge
@@ -20,10 +20,12 @@ from sandbox.model_gateway.process import ModelGateway
 from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.journal import RunJournal
 from sandbox.runs.submission import Submission
+from sandbox.servers.registry import SERVERS
 from sandbox.servings.local_player import LocalPlayer
 from sandbox.servings.player import ServingPlayer
 from sandbox.servings.run_environment import Timeouts
 from sandbox.servings.stopwatch import Clock
+from sandbox.servings.supervised_player import SupervisedPlayer, supervisors_of
 from sandbox.transcript import ToolCall
 from vault.task.document import Task
 from vault.task.variant import Free
@@ -104,7 +106,9 @@ class RunSetup:
         kept: WorldLauncher | None = None,
         terms: Terms | None = None,
     ) -> RunSetup:
-        """Return the setup of a set that is played in a box of this machine.
+        """Return the setup of a set that this very process plays in a box.
+
+        It is for agents of ours, for agents that run elsewhere, and inside supervisors; see `supervised`.
 
         Args:
             box: where worlds are made.
@@ -124,6 +128,28 @@ class RunSetup:
             judging=terms.judging,
         )
         return cls(player, terms, kept is not None)
+
+    @classmethod
+    def supervised(
+        cls, box: Box, places: AgentLauncher | None = None, *, workers: int = 2, terms: Terms | None = None
+    ) -> RunSetup:
+        """Return the setup of a set whose agents are played by supervisors of this machine, and not by this process.
+
+        Three kinds are played here all the same: agents behind an endpoint, since none of their programs runs here and
+        the key that signs requests lies here; worlds that nobody else can make, in the tests' box in memory; and those
+        of homes that added servers, which supervisors do not know.
+
+        Args:
+            box: where worlds are made.
+            places: where the agents' places are made; None: in the box.
+            workers: how many agents are at work at a time, while other tasks are made ready or taken down.
+            terms: the terms of each run.
+        """
+        terms = terms or Terms()
+        has_added_servers = any(server.folder for server in SERVERS.values())
+        if places is None and not has_added_servers and isinstance(box, RemakableBox) and (recipe := box.recipe):
+            return cls(SupervisedPlayer(box, supervisors_of(recipe), workers=workers, models=terms.models), terms)
+        return cls.in_box(box, places, workers=workers, terms=terms)
 
 
 @dataclass(frozen=True, slots=True)

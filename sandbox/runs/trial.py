@@ -179,7 +179,7 @@ class Trials:
         """
         self._prover.check(task.document)
         journal = MemoryJournal()
-        setup = RunSetup.in_box(self._box, workers=1, terms=self._terms)
+        setup = RunSetup.supervised(self._box, workers=1, terms=self._terms)
         (run,) = run_set([PlannedTask(task)], submission, setup, journal)
         calls = run.transcript.as_json()["calls"]
         differences, why = (

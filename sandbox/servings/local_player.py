@@ -47,7 +47,7 @@ from sandbox.servings.serving import Serving
 from sandbox.servings.state_reader import WRECKAGE, read_back
 from sandbox.servings.stopwatch import Clock, Meter
 from sandbox.servings.world_data import build_world_data
-from sandbox.shared_lock import SharedLock
+from sandbox.shared_lock import SharedLock, Turns
 from sandbox.transcript import Transcript
 from sandbox.world.frozen import FrozenState
 
@@ -68,6 +68,7 @@ class LocalPlayer:
         models: the language model that agents may ask, or None.
         clock: a monotonic clock in seconds.
         judging: reader processes, for what backends read back.
+        turns: whom it asks before an agent is let go, or the machinery checked; None: its own, for `workers` agents.
     """
 
     def __init__(
@@ -80,10 +81,11 @@ class LocalPlayer:
         models: ModelLinks | None = None,
         clock: Clock = time.monotonic,
         judging: StateJudge = JUDGING,
+        turns: Turns | None = None,
     ) -> None:
         self.box, self.places, self.workers, self.kept = box, places or box, workers, kept
         self.models, self.clock, self.judging = models, clock, judging
-        self.turns = SharedLock(workers)
+        self.turns = turns or SharedLock(workers)
 
     def check(self) -> None:
         """Make sure that the box can be had.
@@ -103,7 +105,6 @@ class LocalPlayer:
         """
         if serving.session.model is not None and self.models is None:
             raise Unavailable("the serving needs a language model, and this player has none")
-        self.judging.warm()
         return LocalServing(self, serving)
 
 

@@ -134,11 +134,10 @@ class RunEnvironment:
 
 
 def warm() -> None:
-    """Start the processes that gateways, readers and judges are forked from, and don't wait until they have loaded.
+    """Start the processes that readers and judges are forked from, and don't wait until they have loaded.
 
     Whoever will play a task soon has other things to do before: to check a box, to look whether anything gets out.
     """
-    FORK_SERVER.warm()
     JUDGING.warm()
 
 

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from sandbox.boxes import place, policy
-from sandbox.boxes.box import PORT, SOCKET_NAME, ExitFacts, Program, ResourceLimits
+from sandbox.boxes.box import PORT, SOCKET_NAME, BoxRecipe, ExitFacts, Program, ResourceLimits
 from sandbox.boxes.bwrap import bwrap, cgroup
 from sandbox.boxes.bwrap.bwrap import Running, Walls
 from sandbox.boxes.channel_world import ChannelWorld
@@ -222,6 +222,7 @@ class BwrapBox:
 
     def __init__(self, environments: Path | None = None, run_class: RunClass = "open") -> None:
         self._environments = (environments or Path(sys.prefix)).resolve()
+        self._is_usual, self._run_class = environments is None and type(self) is BwrapBox, run_class
         self._copies = Copies(usual_folders(self._environments), "open" if run_class == "open" else "sealed")
         self._held: dict[str, Copy] = {}
         self._copying = threading.Lock()
@@ -358,6 +359,17 @@ class BwrapBox:
                 if group is not None:
                     group.remove()
 
+    @property
+    def recipe(self) -> BoxRecipe | None:
+        """What another process makes the same box from."""
+        if not self._is_usual:
+            return None
+        copies = tuple(str(self._copy(name).folder) for name in ("world", "agent"))
+        return BoxRecipe(self.name, self._run_class, programs=copies)
+
+    def disconnect(self) -> None:
+        """Do nothing: it has no engine."""
+
     def hold_programs(self) -> None:
         """Make the copies of programs now, and hold them; processes that are forked from this one hold them too.
 
@@ -365,7 +377,7 @@ class BwrapBox:
             Unavailable: they cannot be made.
         """
         for name in ("world", "agent"):
-            self._copy(name)
+            _ = self._copy(name).roots  # found by looking at each of its 10,000 files, so only once
 
     def _copy(self, name: str) -> Copy:
         """Return the copy of the programs that agents (and relays) or worlds read; it is made where there is none."""

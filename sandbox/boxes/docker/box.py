@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 
 from sandbox.boxes import policy
-from sandbox.boxes.box import PORT, SOCKET_NAME, Program, ResourceLimits
+from sandbox.boxes.box import PORT, SOCKET_NAME, BoxRecipe, Program, ResourceLimits
 from sandbox.boxes.docker.attachment import STDOUT
 from sandbox.boxes.docker.container_config import RUNNER_LABEL, IsolatedProgram
 from sandbox.boxes.docker.engine import Container, Engine
@@ -69,6 +69,8 @@ class DockerBox:
         names = (world_image, relay_image, agent_image)
         self._world_image, self._relay_image, self._agent_image = map(ImageReference.parse, names)
         self.runtime = runtime
+        self._is_usual = names == (WORLD_IMAGE, RELAY_IMAGE, AGENT_IMAGE) and type(self) is DockerBox
+        self._run_class = run_class
         self._engine = Engine()
         self._images = Images(self._engine)
         self._copies = ImageCopies(self._engine, run_class)
@@ -89,7 +91,7 @@ class DockerBox:
             )
         self._images.forget()
         self._seen.clear()
-        for image in (self._world_image, self._relay_image, self._agent_image):
+        for image in self._own_images:
             try:
                 self._image(image)
             except NotFound as error:
@@ -97,6 +99,38 @@ class DockerBox:
         self.reap()
         self._copies.remove_old()
         self.file_of(self._relay_image, "/lock")
+
+    @property
+    def recipe(self) -> BoxRecipe | None:
+        """What another process makes the same box from.
+
+        Raises:
+            NotFound: the engine has not all our images.
+        """
+        if not self._is_usual:
+            return None
+        ids = tuple(self._images.find(image).id for image in self._own_images)
+        return BoxRecipe(self.name, self._run_class, self.runtime or "", ids)
+
+    def disconnect(self) -> None:
+        """Close the connections to the engine; the next request opens another."""
+        self._engine.disconnect()
+
+    def hold_images(self) -> None:
+        """Look our images up now, and disconnect: processes that are forked from this one know them too.
+
+        Raises:
+            NotFound: the engine has not all of them.
+            Unavailable: it cannot be asked.
+        """
+        for image in self._own_images:
+            self._image(image)
+        _ = self._lock_program
+        self.disconnect()
+
+    @property
+    def _own_images(self) -> tuple[ImageReference, ...]:
+        return self._world_image, self._relay_image, self._agent_image
 
     def digest(self, reference: ImageReference) -> str:
         """Return the engine's digest of an image: `sha256:` and 64 hexadecimal digits.
@@ -272,4 +306,8 @@ class DockerBox:
 
     @cached_property
     def _locks(self) -> MountedFiles:
-        return MountedFiles(self.file_of(self._relay_image, "/lock"))
+        return MountedFiles(self._lock_program)
+
+    @cached_property
+    def _lock_program(self) -> bytes:
+        return self.file_of(self._relay_image, "/lock")

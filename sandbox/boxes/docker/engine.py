@@ -162,6 +162,11 @@ class Engine:
         self._given_up = False
         self.remove_left()
 
+    def disconnect(self) -> None:
+        """Close the connections that wait for the next request, which opens another."""
+        if "_client" in self.__dict__:
+            self._client.close()
+
     def remove_left(self) -> None:
         """Remove what could not be removed while it did not answer."""
         for container in tuple(self.left):

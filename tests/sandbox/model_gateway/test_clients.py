@@ -13,7 +13,7 @@ from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import DockerBox
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.runs import submission
-from sandbox.runs.run import Terms, run_task
+from sandbox.runs.run import PlannedTask, RunSetup, Terms, run_set
 from verifiers.language.verdict import Verdict
 
 from ...sampling import sample
@@ -51,9 +51,9 @@ SCRIPT = [
 
 
 def played(box, command, models):
-    return run_task(
-        a_task(), submission.command(command, submitter="ada"), box, alias="r-1", terms=Terms(models=models)
-    )
+    setup = RunSetup.supervised(box, workers=1, terms=Terms(models=models))
+    (seen,) = run_set([PlannedTask(a_task())], submission.command(command, submitter="ada"), setup)
+    return seen
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ from sandbox.servings.supervisor import SupervisorRequest, Supervisors
 
 from ...patience import until
 from ..builders import RIGHT, a_task, an_agent, in_memory
-from ..processes import holds, is_running
+from ..processes import below, holds, is_running
 
 PRIVATE = X25519PrivateKey.generate()
 PUBLIC = PRIVATE.public_key().public_bytes_raw()
@@ -113,7 +113,9 @@ def test_an_agent_is_ended_at_its_deadline_and_nobody_else_can_read_what_was_lef
 def test_a_serving_that_is_not_wanted_any_more_is_ended(tmp_path, supervisors):
     request = request_of(tmp_path, SLEEP, wall=600.0)
     supervisors.start(request)
-    supervisor_of(request)
+    supervisor = supervisor_of(request)
+    until(lambda: any("bwrap" in words for words in below(supervisor).values()), "a world")
+    assert not any("sandbox.judge" in words for words in below(supervisor).values())  # no fork server of its own
     with pytest.raises(NotAllowed, match="being played already"):
         supervisors.start(request)
     Spool(request.spool).end(request.handle)
