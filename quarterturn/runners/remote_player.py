@@ -103,8 +103,10 @@ class RemoteServing:
         handle = self._serving.handle
         self._fleet.dispatcher.close(handle)
         self._fleet.models.close(handle)
-        if self._is_over and self._player.run is None or self._model and not self._is_over:
-            self._fleet.close(handle)  # without its session an agent has no model any more
+        is_settled_here = self._is_over and self._player.run is None
+        has_lost_model = self._model is not None and not self._is_over  # its session went with this process
+        if is_settled_here or has_lost_model:
+            self._fleet.close(handle)
 
     def _start(self, record_serving: Callable[[], None], stop: threading.Event) -> None:
         """Offer it, and grant its key to the runner that asks for it."""

@@ -114,11 +114,11 @@ class Supervisors:
     Args:
         box: where they play: `bwrap` or `docker`.
         run_class: of the runs that are played there.
-        runtime: another OCI runtime of the engine, or empty.
-        readers: the fork server of readers of this process, which supervisors use too; None: they have their own.
         machine_lock: the descriptor of the machine's lock, which every supervisor holds too; None: there is none.
         servers: the folder of servers that were added to the shipped ones, or None.
         service: the address of the service, which relays language models; empty where it relays none.
+        runtime: another OCI runtime of the engine, or empty.
+        readers: the fork server of readers of this process, which supervisors use too; None: they have their own.
 
     Raises:
         NotFound: there is no such box.
@@ -128,6 +128,7 @@ class Supervisors:
         self,
         box: str = "bwrap",
         run_class: RunClass = "open",
+        *,
         machine_lock: int | None = None,
         servers: Path | None = None,
         service: str = "",
@@ -218,16 +219,16 @@ def in_memory(document: bytes) -> Iterator[int]:
 
 
 def serve(
-    name: str, run_class: RunClass, runtime: str, servers: str, service: str, readers: int | None = None
+    name: str, run_class: RunClass, *, runtime: str, servers: str, service: str, readers: int | None = None
 ) -> None:
     """Fork a supervisor for each message on standard input, until whoever executed this is gone.
 
     Args:
         name: of the box.
         run_class: of the runs that are played there.
-        runtime: another OCI runtime of the engine, or empty.
-        servers: the folder of added servers, or empty.
-        service: the address of the service that relays language models, or empty.
+        runtime: as for `Supervisors`, like the next two.
+        servers: likewise, or empty.
+        service: likewise.
         readers: the descriptor of a fork server of readers, or None for one of its own.
     """
     control = socket.socket(fileno=os.dup(0))
@@ -440,4 +441,13 @@ BOXES: dict[str, Callable[[RunClass, str], Callable[[], Box]]] = {"bwrap": _bwra
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], cast("RunClass", sys.argv[2]), *sys.argv[3:6], *map(int, sys.argv[6:]))
+    box_name, its_class, its_runtime, folder, address = sys.argv[1:6]
+    inherited = int(sys.argv[6]) if sys.argv[6:] else None
+    serve(
+        box_name,
+        cast("RunClass", its_class),
+        runtime=its_runtime,
+        servers=folder,
+        service=address,
+        readers=inherited,
+    )

@@ -74,7 +74,7 @@ def start(
     logs.configure()
     stopping = threading.Event()
     with client, end_signals.set_by_signals(stopping), machine_lock.playing(only, stopping.is_set) as lock:
-        supervisors = Supervisors(own.name, only, lock, servers, to)
+        supervisors = Supervisors(own.name, only, machine_lock=lock, servers=servers, service=to)
         logs.log.info("playing %s runs for %s in the box %s", only, to, own.name)
         Runner(client, Spool(spool), about, supervisors, places=places).run(stopping)
         logs.log.info("stopping; what is played goes on, and the next start hands it in")
