@@ -25,6 +25,7 @@ from quarterturn.runs.jobs import WorkerThreads
 from quarterturn.runs.private_runs import PrivateRuns
 from quarterturn.servers.home_servers import kept_files
 from quarterturn.settings import RunSettings
+from quarterturn.submissions.store.requests import SubmissionRequest
 from sandbox.errors import NotAllowed
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.runs import submission
@@ -131,8 +132,8 @@ class RunnerProgram:
         self.spool = folder / "spool"
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        words = ["runner", "start", "--to", self.service.url, "--box", "bwrap", "--only", "open"]
+    def start(self, box: str = "bwrap") -> None:
+        words = ["runner", "start", "--to", self.service.url, "--box", box, "--only", "open"]
         words += ["--spool", str(self.spool), "--token-file", str(self.folder / "token")]
         words += ["--servers", str(self.servers)] if self.servers.is_dir() else []
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LC_ALL": "C.UTF-8"}
@@ -307,3 +308,21 @@ def test_an_agent_on_a_runner_asks_a_language_model_whose_calls_are_in_the_log_o
     assert (call.model, call.outcome) == ("small", "ok")
     assert [seen.headers["authorization"] for seen in stub.seen] == [f"Bearer {KEY}"]
     assert not fleet.models._relays
+
+
+@pytest.mark.engine
+def test_a_check_of_an_image_is_played_in_containers_on_a_runner(service, tmp_path):
+    image = ["docker", "image", "inspect", "--format", "{{.Id}}", "quarterturn-agent-rulebook:latest"]
+    digest = subprocess.run(image, capture_output=True, text=True, check=True).stdout.strip()
+    house, runner = service.house, RunnerProgram(service, tmp_path / "machine")
+    runner.start("docker")
+    house.auth.accounts.create("ada", "submitter")
+    request = SubmissionRequest("check", image=digest)
+    made, _ = house.submissions.service.submit("ada", request, idempotency_key=None)
+    house.execution.job_worker.work(house.submissions.queue.claim("worker"), threading.Event())
+    runner.end()
+    assert house.submissions.store.get(made.id).state == "done"
+    trace = house.submissions.traces.own(made.id, "ada")["trace"]
+    assert (trace["box"], len(trace["tasks"])) == ("docker", 1)
+    assert trace["tasks"][0]["run"]["transcript"]["calls"]
+    assert [row.state for row in house.runners.store.servings()] == ["closed"]
