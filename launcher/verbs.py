@@ -30,6 +30,7 @@ FRAMEWORK_LOCKS = {  # clients that play as agents in the tests; some import wha
     "frameworks": "examples/agents/frameworks/requirements.txt",
     "frameworks-mcp1": "examples/agents/frameworks/requirements-mcp1.txt",
 }
+FRAMEWORKS_NPM = "frameworks-npm"  # in `.venv`
 CONSUMER_LOCKS = ("requirements/consumers.txt", "requirements/consumers-source.txt")
 WORLD_LOCKS = "sandbox/servers/*/requirements.txt"
 QUICK = "not slow and not engine and not box"
@@ -196,6 +197,7 @@ def _test_all(words: Sequence[str], *, on_ci: bool) -> int:
             installer.environment("consumers", *(ROOT / lock for lock in CONSUMER_LOCKS))
             for place, lock in FRAMEWORK_LOCKS.items():
                 installer.files(place, ROOT / lock)
+            node.install_project(installer, node.FRAMEWORKS, FRAMEWORKS_NPM)
             local_model.install(installer)
     with ExitStack() as stack:
         with stop_said("tests that need one are not run", unless=on_ci):

@@ -7,6 +7,7 @@ trace (the dev set, retired tasks). Texts of agents and servers are hostile: the
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +21,8 @@ MAX_SHOWN_CHARACTERS = 600
 ENDS = {"agent-exited": "without an answer", "steps-exceeded": "after a call too many", "time-exceeded": "out of time"}
 SENTENCE = 200
 """Characters of what was seen that a sentence quotes."""
+ERROR = re.compile(r"[\w.]*(Error|Exception)\b[^:]*: ")
+"""How Python and Node begin the line that names an error."""
 MARKS = {"true": "pass", "false": "FAIL", "unknown": "????"}
 
 Item = Mapping[str, Any]
@@ -105,10 +108,20 @@ def failure_sentence(run: Item, failed_tasks: int = 1) -> str:
     return f"{which} failed because {_cause(run)}."
 
 
+def error_line(output: str) -> str:
+    """Return the last line of a program's output that names an error, else the last line; at most SENTENCE long.
+
+    The last line alone would not do: Node prints its version after the error.
+    """
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    return next((line for line in reversed(lines) if ERROR.match(line)), lines[-1] if lines else "")[:SENTENCE]
+
+
 def _cause(run: Item) -> str:
     judged, ended = _judged(run["evidence"]), run["transcript"]["ended"]
     if run.get("exit_code") and ended not in BUDGETS:
-        return f"its program ended with exit status {run['exit_code']}"
+        line = error_line(run["output"]).rstrip(".")
+        return f"its program ended with exit status {run['exit_code']}{f' and printed: {line}' if line else ''}"
     if ended in BUDGETS:
         return BUDGETS[ended]
     if run["evidence"]["op"] == RUN or judged["verdict"] == "true":

@@ -73,6 +73,7 @@ VENV = Path(__file__).parents[1] / ".venv"
 CONSUMERS = VENV / "consumers" / "bin" / "python"
 LOCAL_MODEL = VENV / local_model.WEIGHTS
 FRAMEWORKS, FRAMEWORKS_MCP1 = (VENV / place for place in verbs.FRAMEWORK_LOCKS)
+FRAMEWORKS_NPM = VENV / verbs.FRAMEWORKS_NPM / "node_modules"
 CANONICALIZE = VENV.joinpath("tests-npm", "node_modules", "canonicalize", "lib", "canonicalize.js")
 GITHUB_API = VENV / "descriptions" / "github.json"
 HEADERS = Path("/usr/include/asm-generic/unistd.h")
@@ -92,7 +93,7 @@ NEEDS = {
         Need("databases", lambda: not machine.missing(machine.FOR_WORLDS), DATABASES, "databases"),
         Need("consumers", CONSUMERS.is_file, "./run test --exhaustive"),
         Need("local-model", LOCAL_MODEL.is_dir, "./run test --exhaustive"),
-        Need("frameworks", FRAMEWORKS_MCP1.is_dir, "./run test --exhaustive"),
+        Need("frameworks", FRAMEWORKS_NPM.is_dir, "./run test --exhaustive"),
         Need("canonicalize", CANONICALIZE.is_file, "./run test --all"),
         Need("github-api", GITHUB_API.is_file, "./run test --all"),
         Need("headers", HEADERS.is_file, "apt-get install linux-libc-dev"),

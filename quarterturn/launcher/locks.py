@@ -60,7 +60,7 @@ def resolve(installer: Installer, *, upgrade: bool) -> None:
         output = ("--output-file", lock)
         alone.run_uv("pip", "compile", *OPTIONS, *BARE, *newer, *output, *source, what=f"resolving {lock}")
     verb = ("update",) if upgrade else ("install",)
-    for place in (node.WORLD, node.SWAGGER, node.TESTS, node.LOCAL_MODEL):
+    for place in node.PROJECTS:
         say(f"resolving {place}/package-lock.json")
         folder = Path(installer.root, place)
         node.npm(alone, *verb, "--package-lock-only", *node.QUIET, cwd=folder, what=f"resolving {place}")

@@ -23,6 +23,8 @@ WORLD = "sandbox/images/world/npm"  # a project with its lock: the servers of wo
 TESTS = "tests/npm"  # the same, for the tests
 SWAGGER = "quarterturn/http/swagger"  # the same, for the service's page /docs
 LOCAL_MODEL = "examples/models/local"  # the same, for the local language model
+FRAMEWORKS = "examples/agents/frameworks"  # the same, for the agent with the AI SDK
+PROJECTS = (WORLD, SWAGGER, TESTS, LOCAL_MODEL, FRAMEWORKS)
 NPM_FILES = ("package.json", "package-lock.json", ".npmrc")
 QUIET = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 

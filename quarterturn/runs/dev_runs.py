@@ -17,6 +17,7 @@ from quarterturn.progress import NullProgress, Progress
 from quarterturn.runs.hosted_endpoint import ephemeral
 from quarterturn.runs.request import Facilities, RunRequest, is_held
 from quarterturn.runs.run_log import ServingLog, record
+from quarterturn.trace_text import error_line
 from sandbox.boxes.box import Box
 from sandbox.claim_judge.claim_judge import ClaimJudge
 from sandbox.endpoint.signature import Sender
@@ -40,9 +41,6 @@ if TYPE_CHECKING:  # loads SQLAlchemy, which a dev run needs for nothing
     from quarterturn.submissions.store.queue import Lease
     from quarterturn.submissions.store.requests import SubmissionRecord
     from quarterturn.submissions.store.traces import TraceStore
-
-MAX_QUOTED_CHARACTERS = 300
-"""Of a program's last line, in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,11 +230,10 @@ def never_asked_reason(runs: Sequence[TaskRun], *, hosted: bool = False) -> str 
         return f"the endpoint did not take its first task: {status}"
     if hosted or run is None or not run.never_asked:
         return None
-    printed = run.output.split("\n")
     ended = {"agent-not-started": "it could not be started", **BUDGETS}.get(run.code)
     how = ended or (f"it ended with status {run.exit_code}" if run.exit_code is not None else "it ended")
-    last = next((line.strip() for line in reversed(printed) if line.strip()), None)
-    words = f"; the last line that it printed: {last[:MAX_QUOTED_CHARACTERS]}" if last else "; it printed nothing"
+    line = error_line(run.output)
+    words = f"; it printed: {line}" if line else "; it printed nothing"
     return f"the agent never asked for its first task: {how}{words}"
 
 

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from quarterturn.launcher import node
 from quarterturn.launcher.locks import LOCKS
 from sandbox.servers.registry import SERVERS
 
 ROOT = Path(__file__).parents[2]
 NPM = ROOT / "sandbox" / "images" / "world" / "npm"
-NPM_PROJECTS = [NPM, ROOT / "tests" / "npm", ROOT / "examples" / "models" / "local"]
+NPM_PROJECTS = [ROOT / place for place in node.PROJECTS]
 PINNED = re.compile(r"^[a-z0-9][a-z0-9._-]*==\S+( ; .*)? \\$")
 DIGEST = re.compile(r"^    --hash=sha256:[0-9a-f]{64}( \\)?$")
 # Spelled apart, so that this file does not find itself.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from launcher import engine, local_model, verbs
-from quarterturn.launcher import images, machine
+from quarterturn.launcher import images, machine, node
 from quarterturn.launcher.installer import Installer
 from quarterturn.launcher.steps import Stop
 
@@ -100,6 +100,7 @@ def test_images_are_built_before_the_tests_that_need_them(
     monkeypatch.setattr(engine, "answers", lambda: True)
     monkeypatch.setattr(Installer, "environment", lambda *_: None)
     monkeypatch.setattr(Installer, "files", lambda *_: None)
+    monkeypatch.setattr(node, "install_project", lambda *_: None)
     monkeypatch.setattr(local_model, "install", lambda _: None)
     monkeypatch.setattr(
         images, "build", lambda *_: (checkout / "built").write_text(str((checkout / "called").exists()))

@@ -1,17 +1,18 @@
-"""Agent with FastMCP's client and no model: it calls the first tool that needs no arguments, and answers its text."""
+"""Agent with FastMCP's client and no model: it calls a tool without required arguments, and answers its structure."""
 
 import asyncio
+import json
 
 from fastmcp import Client
 from protocol import URL, answer, get_task
 
 
 async def work() -> str:
-    """Call a tool, and return what it gave."""
+    """Call a tool that declares an output schema, and return its structured content as JSON."""
     async with Client(f"{URL}/mcp") as client:
-        names = [tool.name for tool in await client.list_tools() if not tool.inputSchema.get("required")]
-        result = await client.call_tool(names[0], {})
-        return result.content[0].text
+        tools = [tool for tool in await client.list_tools() if not tool.inputSchema.get("required")]
+        result = await client.call_tool(next(tool.name for tool in tools if tool.outputSchema), {})
+        return json.dumps(result.structured_content)
 
 
 get_task()

@@ -273,7 +273,7 @@ def test_an_agent_that_never_asks_for_its_task_is_stopped_before_anything_is_spe
     words = ("run", "--as", "me", "--box", "bwrap", "--agent", f"python3 {folder}/agent.py")
     said = say(*words, "--dev-of", "few", "--json")
     assert said.code == 1
-    sentence = "never asked for its first task: it ended with status 1; the last line that it printed: RuntimeError"
+    sentence = "never asked for its first task: it ended with status 1; it printed: RuntimeError"
     assert sentence in said.data["stopped"]
     assert [item["run"]["code"] for item in said.data["tasks"]] == ["agent-crashed"]
     private = say(*words, "--set", "private", "--home", small)
@@ -304,6 +304,26 @@ def agent_of(folder, source):
     return folder / "agent"
 
 
+@pytest.mark.parametrize(
+    ("printed", "line"),
+    [
+        (
+            "Traceback:\n  import sympy\nModuleNotFoundError: No module named 'sympy'\n",
+            "ModuleNotFoundError: No module named 'sympy'",
+        ),
+        (
+            "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'x'\n  at resolve\n}\n\nNode.js v24.19.0\n",
+            "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'x'",
+        ),
+        ("Error: earlier\nTypeError: later\n", "TypeError: later"),
+        ("one\nno key\n\n", "no key"),
+        ("", ""),
+    ],
+)
+def test_the_line_of_an_error_is_told_from_what_is_printed_after_it(printed, line):
+    assert trace_text.error_line(printed) == line
+
+
 def test_a_failed_task_of_the_dev_set_says_what_was_expected_what_was_seen_and_how_the_program_ended():
     kept = Evidence("filesystem.fileExists", Verdict.TRUE, {"path": "a.txt"}, '"a.txt" is there')
     gone = Evidence("not", Verdict.FALSE, children=(kept,))
@@ -329,7 +349,8 @@ def test_a_failed_task_of_the_dev_set_says_what_was_expected_what_was_seen_and_h
         'true: filesystem.fileExists {"path": "a.txt"}; seen: "a.txt" is there'
     )
     assert trace_text.failure_sentence(run.as_json(), 3) == (
-        "t-1, the first of 3 failed tasks, failed because its program ended with exit status 2."
+        "t-1, the first of 3 failed tasks, failed because its program ended with exit status 2 "
+        "and printed: no such file."
     )
     assert trace_text.failure_sentence(replace(run, exit_code=0).as_json()) == (
         't-1 failed because not filesystem.fileExists is false: "a.txt" is there; 1 other condition holds.'

@@ -1,4 +1,4 @@
-"""Tests of a real language model: it plays a task through the gateway, and judges a claim."""
+"""Tests of a real language model: it plays a task through the gateway, and judges claims."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import subprocess
 import pytest
 
 from launcher import local_model
+from quarterturn_judge.cases import injected, shipped
+from quarterturn_judge.measure import ACCURACY, RESISTED, CheckPlan, measure
 from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.claim_judge.anchors import SHIPPED, parse
 from sandbox.claim_judge.claim_judge import ClaimJudge, ClaimJudgeSpec
 from sandbox.model_gateway.process import ModelGateway
 from verifiers.answer.claims import Claim
@@ -48,3 +51,15 @@ def test_a_real_model_is_asked_about_a_claim(address):
     assert exchange.outcome == "ok"
     assert exchange.reply.startswith("{")
     assert exchange.read > exchange.written > 0
+
+
+def test_a_small_model_is_refused_as_a_claim_judge_with_its_figures(address):
+    cases = shipped()
+    plan = CheckPlan(cases[:2], parse(SHIPPED.read_bytes(), "the shipped anchors")[:2], injected(cases)[::8])
+    with ClaimJudge(ClaimJudgeSpec(a_spec(address, models=["small"]), 300), "test-key") as judge:
+        figures = measure(judge.ask, plan)
+    assert figures.answer_accuracy.value < ACCURACY
+    assert figures.resisted.value < RESISTED
+    assert figures.task_spread is not None
+    assert figures.cost["requests"] == plan.cost(300)["requests"]
+    assert [sentence for sentence in figures.refused() if "of the injected answers were resisted" in sentence]
