@@ -1,11 +1,13 @@
 """Tests of a server's Debian packages: apt finds them in a repository of the test; the box unpacks and uses them."""
 
+import hashlib
 import re
 
 import pytest
 
 from quarterturn.errors import Malformed, Unavailable
 from quarterturn.servers import debian
+from sandbox.images.added import unpack
 
 from .debian_repository import debian_repository
 
@@ -85,7 +87,6 @@ def test_programs_settings_and_libraries_of_packages_are_in_the_world_and_no_scr
     )
 
 
-@pytest.mark.box
 @pytest.mark.parametrize(
     "case",
     [
@@ -93,14 +94,28 @@ def test_programs_settings_and_libraries_of_packages_are_in_the_world_and_no_scr
         ({}, [("usr/share/x", "/etc")], r"greeting-more\.deb holds a path through the link 'usr/share/x'"),
     ],
 )
-def test_a_package_that_would_write_elsewhere_is_refused(say, home, source, debian_repository, case):
+def test_a_package_that_would_write_elsewhere_is_refused(debian_repository, case):
     files, links, says = case
-    debian_repository.put("greeting-more", {"usr/share/x/y": "through a link"})
-    debian_repository.put("greeting", files, links=links, depends="Depends: greeting-more\n")
-    added = add(say, source, home)
-    assert added.code == 2
-    assert re.search(says, added.err), added.err
-    assert list((home / "servers").iterdir()) == []
+    archives = [
+        debian_repository.put("greeting", files, links=links),
+        debian_repository.put("greeting-more", {"usr/share/x/y": "through a link"}),
+    ]
+    write_list(debian_repository.folder, archives)
+    with pytest.raises(unpack.Refused, match=says):
+        list(unpack.unpacked("debian", debian_repository.folder, "/", 0))
+
+
+def test_a_damaged_archive_is_refused(debian_repository):
+    archive = debian_repository.put("greeting", {"usr/share/x": "x" * 100_000})
+    archive.write_bytes(archive.read_bytes()[:-50])
+    write_list(debian_repository.folder, [archive])
+    with pytest.raises(unpack.Refused, match=r"greeting\.deb (holds|cannot be unpacked)"):
+        list(unpack.unpacked("debian", debian_repository.folder, "/", 0))
+
+
+def write_list(folder, archives):
+    lines = [f"{path.stem} 1 all {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in archives]
+    (folder / unpack.DEBIAN_LIST).write_text("\n".join(["release x", *lines]) + "\n")
 
 
 def test_a_package_that_apt_does_not_know_is_named_with_the_next_step(say, home, source, debian_repository):
