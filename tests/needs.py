@@ -98,6 +98,7 @@ NEEDS = {
         Need("github-api", GITHUB_API.is_file, "./run test --all"),
         Need("headers", HEADERS.is_file, "apt-get install linux-libc-dev"),
         _program("age", "age"),
+        _program("apt-get", "apt"),
         _program("chromium", "chromium", subject="browser"),
         _program("docker-compose", "docker-compose"),
         _program("go", "golang-go golang-golang-x-mod-dev", "/usr/share/gocode/src/golang.org/x/mod"),

@@ -1,6 +1,7 @@
 """The servers that a home has added: a folder each, with manifest, lock, recorded tools and installed programs.
 
     <home>/servers/<name>/server.yaml  tools.json  requirements.txt or package-lock.json  python/ or npm/
+                          debian-packages.txt  system/
 
 Nothing in it is a secret or an unsalted function of a task, so it is not sealed; each server's digest stands in the
 `set` statement and in every task that is drawn for it, so a change is found.
@@ -21,16 +22,17 @@ from quarterturn.errors import Malformed, NotFound, Refused, Unavailable
 from quarterturn.home.paths import HomePaths
 from quarterturn.launcher import pip_settings
 from quarterturn.launcher.images import reach
-from quarterturn.servers import install
+from quarterturn.servers import debian, install
 from quarterturn.servers.local_package import DIRECT, KEPT_IN, LocalPackage
 from quarterturn.servers.npm_lock import MAX_LOCK_BYTES
 from sandbox.boxes.box import Box
 from sandbox.errors import Malformed as BadState
+from sandbox.images.added.unpack import DEBIAN_LIST
 from sandbox.images.build import ensure_added
 from sandbox.servers import manifest
 from sandbox.servers.added_servers import list_added, load_added, register_added
 from sandbox.servers.registry import SERVERS
-from sandbox.servers.server import LOCKS, SERVICES_FOLDER, Server, added_at
+from sandbox.servers.server import LOCKS, SERVICES_FOLDER, SYSTEM_ROOT, Server, added_at
 from sandbox.servers.services import KIND_PORTS
 from vault.files import write_atomically
 from vault.keys import private_files
@@ -126,6 +128,10 @@ class HomeServers:
                 if local := LocalPackage.of(package, file.parent):
                     local.keep(place.rpartition("/")[2] or name, version, part / place)
                 install.install(part / place, f"{name}/{place}".rstrip("/"), package, version, file.parent / place)
+            if text := _text(file.parent / DEBIAN_LIST):
+                (part / DEBIAN_LIST).write_text(text, encoding="utf-8")
+            if names := _document(file).get("system"):
+                debian.install(part, name, names, file.parent)
             first = _first_start(make_box(), load_added(part, name))
             tools = first.tools
             _refuse_names(name, tools)
@@ -189,12 +195,20 @@ class HomeServers:
             self.build_image(say)
 
     def _install_missing(self, name: str) -> None:
+        folder = self._folder / name
         for place, package, version in self._missing(name):
-            install.install(self._folder / name / place, f"{name}/{place}".rstrip("/"), package, version)
+            install.install(folder / place, f"{name}/{place}".rstrip("/"), package, version)
+        if self._lacks_system(name):
+            debian.install(folder, name, _document(folder / manifest.FILE)["system"], folder)
 
     def missing(self, name: str) -> bool:
         """Say whether a server's programs are not installed, as in a home that was made of a backup."""
-        return any(self._missing(name))
+        return any(self._missing(name)) or self._lacks_system(name)
+
+    def _lacks_system(self, name: str) -> bool:
+        """Say whether a server has Debian packages that are not unpacked."""
+        folder = self._folder / name
+        return "system" in _document(folder / manifest.FILE) and not (folder / SYSTEM_ROOT).is_dir()
 
     def _missing(self, name: str) -> Iterator[tuple[str, str, str]]:
         """Yield those of a server's packages whose programs are not installed."""
@@ -304,7 +318,7 @@ def of_home(home: Path) -> HomeServers:
 def kept_files(folder: Path) -> list[Path]:
     """List what a backup holds of `<home>/servers`: everything but the installed programs, which a lock brings back."""
     own = (DIRECT, f"{KEPT_IN}/*")  # of a package that no registry has
-    each = (install.CONSTRAINTS, *LOCKS, *own)
+    each = (install.CONSTRAINTS, *LOCKS, DEBIAN_LIST, *own)
     services = (f"{SERVICES_FOLDER}/*/{name}" for name in each)
     names = (manifest.FILE, manifest.TOOLS, manifest.PREDICATES, *each, *services)
     return [path for name in names for path in sorted(folder.glob(f"*/{name}"))]

@@ -36,6 +36,7 @@ class ImageSource:
         beside: files and folders that are laid into that one, by the name that they get there.
         without: what in the folder it is not built from.
         on: the image of ours that it stands on, if it is not a base.
+        pinned: more of `beside`, whose digests stand in a lock there: its tag is none of their content.
     """
 
     name: str
@@ -43,6 +44,7 @@ class ImageSource:
     beside: tuple[tuple[str, Path], ...] = ()
     without: frozenset[str] = frozenset()
     on: ImageSource | None = None
+    pinned: tuple[tuple[str, Path], ...] = ()
 
     def tag(self, base: str) -> str:
         """Return the reference of what the folder is built into on this base."""
@@ -56,7 +58,7 @@ class ImageSource:
     def context(self) -> Iterator[Path]:
         """Lay everything that it is built from into one folder, for as long as that is needed."""
         with tempfile.TemporaryDirectory(prefix="quarterturn-build-") as folder:
-            for name, path in self._inputs():
+            for name, path in (*self._inputs(), *self.pinned):
                 place = Path(folder, name)
                 place.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(path, place)
@@ -102,6 +104,7 @@ INSTALLED_FROM = {  # in the folder of an added server -> in its folder in the i
     "python/fetched.txt": "requirements.txt",
     "npm/npm.txt": "npm.txt",
     "package/*": "",  # its own wheel or tarball, which no registry has
+    "debian-packages.txt": "",
 }
 
 
@@ -141,7 +144,11 @@ def added(servers: Path) -> ImageSource:
     ]
     older = [path for path in sorted(servers.glob("[!.]*/requirements.txt")) if not path.with_name("python").exists()]
     beside += [(f"added/{path.relative_to(servers)}", path) for path in older]
-    return ImageSource(ADDED, HERE / "added", (("node.txt", IN_WORLD / "node.txt"), *beside))
+    debian = [
+        (f"added/{path.parent.parent.name}/{path.name}", path) for path in sorted(servers.glob("[!.]*/system/*.deb"))
+    ]
+    locks = (("node.txt", IN_WORLD / "node.txt"), *beside)
+    return ImageSource(ADDED, HERE / "added", locks, pinned=tuple(debian))
 
 
 def ensure_added(servers: Path, reach: Reach, say: Say) -> str:

@@ -74,6 +74,8 @@ class Recipe:
         folders: folders and files by where a place sees them; one that this host has not is left out.
         links: more links, by where a place sees them; one that the host has as well is ours.
         library: the folder of Python's standard library, or None; what is not of the standard is left out of it.
+        base: a copy that this one has all of, by hard links.
+        below: folders with a /usr and an /etc of strangers, whose files are where nothing of the base is.
     """
 
     name: str
@@ -81,6 +83,8 @@ class Recipe:
     folders: Mapping[str, Path] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
     library: Path | None = None
+    base: Copy | None = None
+    below: Sequence[Path] = ()
 
 
 def interpreter() -> str:
@@ -220,6 +224,8 @@ def _key(wanted: Recipe) -> str:
         folders,
         dict(wanted.links),
         str(wanted.library),
+        str(wanted.base and wanted.base.folder),
+        [str(folder) for folder in wanted.below],
         NOT_STANDARD,
         NOT_NEEDED,
         LOADED_LATER,
@@ -244,7 +250,7 @@ def _make(folder: Path, wanted: Recipe, key: str) -> Copy:
             link.symlink_to(target)
         for entry in entries:
             with contextlib.suppress(FileNotFoundError) if COMPILED in entry[0] else contextlib.nullcontext():
-                _write(part, entry, linked)
+                _write(part, entry, linked, wanted.base)
         (part / HELD).touch()
         (part / LIST).write_text(text)
         shutil.rmtree(copy_folder, ignore_errors=True)  # one of that name was not up to date: it was damaged
@@ -255,7 +261,7 @@ def _make(folder: Path, wanted: Recipe, key: str) -> Copy:
     return _held(Copy(copy_folder, entries))
 
 
-def _write(folder: Path, entry: Entry, linked: dict[tuple[int, int], Path]) -> None:
+def _write(folder: Path, entry: Entry, linked: dict[tuple[int, int], Path], base: Copy | None) -> None:
     """Write one entry; `linked` has what was written of each file that has more than one name."""
     place, source, kind, _, at, to = entry
     target = folder / place.lstrip("/")
@@ -264,6 +270,8 @@ def _write(folder: Path, entry: Entry, linked: dict[tuple[int, int], Path]) -> N
         target.symlink_to(to)
     elif kind == "folder":
         target.mkdir(mode=0o755, exist_ok=True)
+    elif base is not None and base.at(place).exists():
+        target.hardlink_to(base.at(place))
     else:
         status = Path(source).stat()
         inode = (status.st_dev, status.st_ino)
@@ -302,6 +310,8 @@ class _Gathered:
 
     def __init__(self, wanted: Recipe) -> None:
         self.sources: dict[str, Path] = {}
+        if wanted.base is not None:
+            self.sources |= {place: Path(source) for place, source, *_ in wanted.base.entries}
         self._moved = [source.resolve() for place, source in wanted.folders.items() if place != str(source)]
         for name in wanted.programs:
             for path in [Path(name)] if "/" in name else [Path(folder) / name for folder in WHERE]:
@@ -315,6 +325,8 @@ class _Gathered:
         # names as its auditors (DT_AUDIT). No world sees what would be found, either.
         if wanted.programs:
             self._libraries()
+        for folder in wanted.below:
+            self._below(folder)
 
     def _file(self, path: Path) -> None:
         """Take a file, and every link on the way to it."""
@@ -339,6 +351,22 @@ class _Gathered:
             links = [name for name in folders if Path(folder, name).is_symlink()]
             for name in (*sorted(set(files) - set(NOT_NEEDED)), *links):
                 self.sources[f"{at}/{name}"] = Path(folder) / name
+
+    def _below(self, root: Path) -> None:
+        """Take what lies in a folder where this has nothing: a place's own programs stay what they are.
+
+        Some of them start as root, before the place's user takes over. Nothing is laid through a link either.
+        """
+        for folder, folders, files in os.walk(root):
+            at = folder.removeprefix(str(root))
+            kept = self.sources.get(at)
+            if kept is not None and (kept.is_symlink() or not kept.is_dir()):
+                folders.clear()
+                continue
+            links = [name for name in folders if Path(folder, name).is_symlink()]
+            folders.sort()
+            for name in sorted((*files, *links)):
+                self.sources.setdefault(f"{at}/{name}", Path(folder, name))
 
     def _libraries(self) -> None:
         programs = [str(path) for path in self.sources.values() if _is_program(path)]

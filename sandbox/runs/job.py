@@ -135,9 +135,9 @@ class RunSetup:
     ) -> RunSetup:
         """Return the setup of a set whose agents are played by supervisors of this machine, and not by this process.
 
-        Three kinds are played here all the same: agents behind an endpoint, since none of their programs runs here and
-        the key that signs requests lies here; worlds that nobody else can make, in the tests' box in memory; and those
-        of homes that added servers, which supervisors do not know.
+        Two kinds are played here all the same: agents behind an endpoint, since none of their programs runs here and
+        the key that signs requests lies here; and worlds that nobody else can make, in the tests' box in memory or of
+        servers from two folders.
 
         Args:
             box: where worlds are made.
@@ -146,9 +146,10 @@ class RunSetup:
             terms: the terms of each run.
         """
         terms = terms or Terms()
-        has_added_servers = any(server.folder for server in SERVERS.values())
-        if places is None and not has_added_servers and isinstance(box, RemakableBox) and (recipe := box.recipe):
-            return cls(SupervisedPlayer(box, supervisors_of(recipe), workers=workers, models=terms.models), terms)
+        folders = {server.folder.parent for server in SERVERS.values() if server.folder}
+        if places is None and len(folders) <= 1 and isinstance(box, RemakableBox) and (recipe := box.recipe):
+            supervisors = supervisors_of(recipe, next(iter(folders), None))
+            return cls(SupervisedPlayer(box, supervisors, workers=workers, models=terms.models), terms)
         return cls.in_box(box, places, workers=workers, terms=terms)
 
 

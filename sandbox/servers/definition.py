@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from sandbox.images.added.unpack import DEBIAN_LIST
 from sandbox.kinds.common.state_kind import OUR_KINDS, PROGRAMS, ROOT
 from sandbox.servers.manifest import PREDICATES
 from sandbox.servers.registry import SERVERS
@@ -42,7 +43,7 @@ def definition(server: Server, checkout: Path = ROOT) -> dict[str, Any]:
     start |= {"system_calls": list(server.system_calls)} if server.system_calls else {}
     files = {path.relative_to(checkout).as_posix(): path for path in _files(server, checkout)}
     if server.folder is not None:
-        own = (*LOCKS, PREDICATES, *(f"{SERVICES_FOLDER}/*/{lock}" for lock in LOCKS))
+        own = (*LOCKS, DEBIAN_LIST, PREDICATES, *(f"{SERVICES_FOLDER}/*/{lock}" for lock in LOCKS))
         paths = (path for name in own for path in sorted(server.folder.glob(name)) if path.is_file())
         files |= {path.relative_to(server.folder).as_posix(): path for path in paths}
     return {

@@ -133,6 +133,15 @@ SCHEMA: Mapping[str, Any] = {
                 }
             },
         },
+        "system": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 64,
+            "uniqueItems": True,
+            "items": {"type": "string", "pattern": r"^[a-z0-9][a-z0-9+.-]{0,98}[a-z0-9+]$(?!\n)"},
+            "description": "Debian packages that its worlds have in /usr and /etc, with what these depend on, as apt "
+            "on this machine finds them; their scripts are not run.",
+        },
         "system_calls": {
             "type": "array",
             "uniqueItems": True,
@@ -212,6 +221,7 @@ def load(
         call_seconds=document.get("limits", {}).get("call_seconds", 0),
         start_with=start_with,
         first_call=document.get("first_call"),
+        system=tuple(document.get("system", ())),
         system_calls=tuple(document.get("system_calls", ())),
         own=OwnPredicates(document["predicates"], predicates) if "predicates" in document else None,
         services=document.get("services", {}),

@@ -20,6 +20,9 @@ PYTHON, NPM = "python", "npm"
 """The folders of an added server's installed programs, in its own folder."""
 LOCKS = ("requirements.txt", "package-lock.json")
 """The locks of a server's package: of a PyPI package, and of an npm package."""
+SYSTEM = "system"
+"""In an added server's folder: its Debian packages (`*.deb`), and below `root` what they lay out in a world."""
+SYSTEM_ROOT = f"{SYSTEM}/root"
 SERVICES_FOLDER = "services"
 """In an added server's folder: one a service that has a package of its own."""
 FOLDERS = ROOT / "sandbox" / "servers"  # of the shipped ones, one a server
@@ -51,6 +54,7 @@ class Server:
         call_seconds: how long one call may take, if that is more than others have.
         start_with: the initial state of its first start, and of a task that gives it none.
         first_call: the tool that is called when it is added, with its arguments; None where any may be.
+        system: the Debian packages that its worlds have, beside those that these need; their lock is in its folder.
         system_calls: the groups of system calls that its worlds may make beside what worlds may.
         services: the helper programs that its backend keeps up, by name, as its manifest has them.
         own: the predicates that it has beside those of its state kind.
@@ -76,6 +80,7 @@ class Server:
     call_seconds: float = 0
     start_with: Mapping[str, Any] = field(default_factory=dict, repr=False)
     first_call: Mapping[str, Any] | None = None
+    system: Sequence[str] = ()
     system_calls: Sequence[str] = ()
     services: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     own: OwnPredicates | None = None

@@ -20,12 +20,16 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
 
 from sandbox.boxes.box import BoxRecipe, RemakableBox
 from sandbox.errors import Lost, Malformed, NotAllowed, NotFound, Refused, SandboxError, Unavailable
 from sandbox.judge.process import READER
 from sandbox.model_gateway.process import ModelLink, ModelLinks
 from sandbox.results.failure import AttemptFacts, Stage
+from sandbox.servers.definition import server_digest
+from sandbox.servers.registry import SERVERS
 from sandbox.servings.handed_in import MAX_BYTES, HandIn
 from sandbox.servings.serving import Serving
 from sandbox.servings.supervisor import ALONE, ERROR, GO, HAND_IN, MAX_MESSAGE_BYTES, OVER, SHARED, Supervisors
@@ -165,21 +169,29 @@ class SupervisedServing:
         return replace(hand_in, facts=facts, transcript=transcript)
 
 
-def supervisors_of(recipe: BoxRecipe) -> Supervisors:
-    """Return the warm parent of this process for a box; it is started anew where the box's programs have changed."""
+def supervisors_of(recipe: BoxRecipe, servers: Path | None = None) -> Supervisors:
+    """Return the warm parent of this process for a box; it is started anew where programs of its have changed.
+
+    Args:
+        recipe: what the box is made from.
+        servers: the folder of added servers, or None.
+    """
     key = (recipe.name, recipe.run_class, recipe.runtime)
+    added = tuple(server_digest(name) for name, server in sorted(SERVERS.items()) if server.folder)
+    parts = (recipe, servers, added)
     with _STARTING:
         known = _SUPERVISORS.get(key)
-        if known is not None and known[0] == recipe:
+        if known is not None and known[0] == parts:
             return known[1]
         if known is not None:
             known[1].close()
-        made = Supervisors(recipe.name, recipe.run_class, runtime=recipe.runtime, readers=READER)
-        _SUPERVISORS[key] = recipe, made
+        made = Supervisors(recipe.name, recipe.run_class, servers=servers, runtime=recipe.runtime, readers=READER)
+        _SUPERVISORS[key] = parts, made
         return made
 
 
-_SUPERVISORS: dict[tuple[str, str, str], tuple[BoxRecipe, Supervisors]] = {}
+_Parts: TypeAlias = tuple[BoxRecipe, Path | None, tuple[str, ...]]
+_SUPERVISORS: dict[tuple[str, str, str], tuple[_Parts, Supervisors]] = {}
 _STARTING = threading.Lock()
 
 

@@ -242,7 +242,10 @@ def serve(
     else:
         READER.adopt(readers)
     _rehearse()
-    purposes: dict[bytes, Callable[..., None]] = {FOR_SPOOL: partial(_play_for_spool, service), FOR_CALLER: _play_for_caller}
+    purposes: dict[bytes, Callable[..., None]] = {
+        FOR_SPOOL: partial(_play_for_spool, service),
+        FOR_CALLER: _play_for_caller,
+    }
     make_box = BOXES[name](run_class, runtime)
     gc.collect()
     gc.freeze()

@@ -32,7 +32,7 @@ from typing import Any, BinaryIO
 from sandbox.boxes import place, policy
 from sandbox.boxes.box import PORT, SOCKET_NAME, BoxRecipe, ExitFacts, Program, ResourceLimits
 from sandbox.boxes.bwrap import bwrap, cgroup
-from sandbox.boxes.bwrap.bwrap import Running, Walls
+from sandbox.boxes.bwrap.bwrap import LAID_IN_ETC, Running, Walls
 from sandbox.boxes.channel_world import ChannelWorld
 from sandbox.boxes.output import CappedOutput
 from sandbox.errors import Lost, NotFound, Refused, Unavailable
@@ -41,7 +41,7 @@ from sandbox.isolation.program_copies import Copies, Copy, Recipe, interpreter, 
 from sandbox.isolation.run_classes import RunClass
 from sandbox.kinds.common.state_kind import DATA, OURS, PROGRAMS, own_programs
 from sandbox.runner_identity import remove_old_folders
-from sandbox.servers.server import Server, added_at
+from sandbox.servers.server import NPM, PYTHON, SERVICES_FOLDER, SYSTEM_ROOT, Server, added_at
 from sandbox.world.channel import WorldChannel
 from sandbox.world.frozen import FrozenState, Seed
 
@@ -52,7 +52,7 @@ UNPACKING = ResourceLimits(memory=1024 * 1024 * 1024, pids=16, tmpfs=0, wall=600
 START_SECONDS = 20.0
 PROBE_SECONDS = 60.0
 COPY_IS_FRESH_SECONDS = 60.0  # to look at the 35,000 sources of two copies takes 0.3 s of processor time
-WORLD_BACKENDS = ("git", "dovecot", "doveconf", "redis-server", "redis-check-rdb", "redis-cli")
+WORLD_BACKENDS = ("dpkg-deb", "git", "dovecot", "doveconf", "redis-server", "redis-check-rdb", "redis-cli")
 WORLD_FOLDERS = tuple(
     f"/usr/{folder}/{name}" for name in ("git-core", "postgresql", "dovecot") for folder in ("lib", "libexec", "share")
 )
@@ -282,7 +282,7 @@ class BwrapBox:
             Unavailable: this machine lacks what one of the servers stands on.
         """
         self._must_have(servers)
-        programs = self._copy("world")
+        programs = self._world_copy(servers)
         groups = policy.call_groups(servers)
         walls = Walls(programs, uid=policy.WORLD_UID, tmpfs=limits.tmpfs, network=True, groups=groups)
         walls.tmpfs(DATA, limits.tmpfs)
@@ -290,6 +290,9 @@ class BwrapBox:
             walls.bind(programs.at(path), path)
         for path, copy in self._added(servers):
             walls.bind(copy.at(path), path)
+        for settings in programs.at("/etc").iterdir():
+            if settings.name not in (*policy.ETC, *LAID_IN_ETC):  # of a server's Debian packages, as of fonts
+                walls.bind(settings, f"/etc/{settings.name}")
         walls.environment(policy.world_environment({}))
         group = cgroup.make(limits)
         command = walls.command([interpreter(), "-I", "-S", INIT], limits, group)
@@ -386,6 +389,22 @@ class BwrapBox:
                 self._held[name] = self._copies.get(recipes(self._environments)[name], COPY_IS_FRESH_SECONDS)
             return self._held[name]
 
+    def _world_copy(self, servers: Sequence[Server]) -> Copy:
+        """Return the copy that a world with these servers reads; with Debian packages of theirs, one of its own."""
+        roots = {server.name: server.folder / SYSTEM_ROOT for server in servers if server.system and server.folder}
+        if not roots:
+            return self._copy("world")
+        name = "+".join(("world", *sorted(roots)))
+        key = f"{name} {sorted(roots.values())}"
+        base = self._copy("world")
+        with self._copying:
+            if key not in self._held:
+                below = [roots[server] for server in sorted(roots)]
+                links = recipes(self._environments)["world"].links
+                wanted = Recipe(name, links=links, base=base, below=below)
+                self._held[key] = self._copies.get(wanted, COPY_IS_FRESH_SECONDS)
+            return self._held[key]
+
     def _added(self, servers: Sequence[Server]) -> Iterator[tuple[str, Copy]]:
         """Yield the copies of the programs of added servers, by where the world sees them."""
         for server in servers:
@@ -393,7 +412,9 @@ class BwrapBox:
                 path, name = added_at(server.name), f"server {server.folder}"
                 with self._copying:
                     if name not in self._held:
-                        wanted = Recipe(f"server-{server.name}", folders={path: server.folder})
+                        installed = (PYTHON, NPM, SERVICES_FOLDER)  # and not its Debian packages, which lie in /usr
+                        places = {f"{path}/{part}": server.folder / part for part in installed}
+                        wanted = Recipe(f"server-{server.name}", folders=places)
                         self._held[name] = self._copies.get(wanted)
                     copy = self._held[name]
                 yield path, copy

@@ -27,6 +27,7 @@ TOOLS = ("bwrap", "setpriv", "prlimit")  # the last two are in util-linux
 
 # A shell joins the control group before anything else exists, and then becomes bwrap.
 JOIN = 'for door in $1; do echo 0 >"$door" || exit 125; done; shift; exec "$@"'
+LAID_IN_ETC = ("ld.so.cache", "alternatives")
 INSTRUCTIONS = "the bwrap box needs {}: install Debian's bubblewrap (0.8 or newer) and util-linux"
 
 
@@ -66,7 +67,7 @@ class Walls:
         self.folder("/etc")
         for name, content in policy.ETC.items():
             self.add("--perms", "0444", "--ro-bind-data", self.data(content.encode()), f"/etc/{name}")
-        for name in ("ld.so.cache", "alternatives"):
+        for name in LAID_IN_ETC:
             self.add("--ro-bind-try", self.programs.at(f"/etc/{name}"), f"/etc/{name}")
         self.add(*(["--proc", "/proc"] if self._has_processes else []), "--dev", "/dev")
         self.tmpfs("/tmp", tmpfs)  # noqa: S108 - inside the place

@@ -1,14 +1,15 @@
-"""Unpacker of downloaded packages: wheels and npm tarballs become files, and Python is compiled; nothing is imported.
+"""Unpacker of downloaded packages: wheels, npm tarballs and Debian packages become files; nothing is imported or run.
 
 It runs where nothing can be reached, in the box or in the build of an image, because archives, metadata and sources
 come from strangers. It is started alone, with the standard library:
 
     unpack.py wheels FOLDER PLACE MTIME [INTO]   every FOLDER/*.whl, for an environment that a world sees at PLACE
     unpack.py npm FOLDER PLACE MTIME [INTO]      what FOLDER/npm.txt lists, from npm's cache in FOLDER
+    unpack.py debian FOLDER PLACE MTIME [INTO]   what FOLDER/debian-packages.txt lists: programs and settings, no script
 
 It writes files on standard output, each as lengths, path and content, and ends with an empty path: the process that
 reads them has nothing to parse (`quarterturn.servers.unpacked`). In the build of an image it writes them into INTO.
-MTIME, in nanoseconds, is the time of each file, which compiled Python goes by.
+MTIME, in nanoseconds, is the time of each file, which compiled Python goes by: wheels' modules are compiled here.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ import hashlib
 import importlib.util
 import marshal
 import os
+import posixpath
 import re
 import stat
 import struct
+import subprocess
 import sys
 import tarfile
 import warnings
@@ -29,12 +32,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-HEAD = struct.Struct(">HBQ")  # bytes of the path, whether it can be executed, bytes of the content
+HEAD = struct.Struct(">HBQ")  # bytes of the path, what it is (below), bytes of the content
+PLAIN, EXECUTABLE, LINK = range(3)  # the content of a link is where it points
 MAX_FILES = 100_000  # with their folders, which cost a disk as much
 MAX_BYTES = 2 << 30
-MAX_FILE_BYTES = 256 << 20
+MAX_FILE_BYTES = 384 << 20  # a browser is one program of 300 MB
 MAX_PATH_BYTES = 1000
 MAX_NAME_BYTES = 255  # what file systems take
+DEBIAN_LIST = "debian-packages.txt"  # the release, and a line for each package: name, version, architecture, SHA-256
 LIST = "npm.txt"  # a line for each tarball: where it goes, what npm calls it, its SHA-512 in hexadecimal
 SITE_PACKAGES = "lib/python{}.{}/site-packages".format(*sys.version_info)
 LOCAL = "file:"  # how the list calls a tarball that no registry has
@@ -43,6 +48,14 @@ FOLDER = "package"  # where an environment, or node_modules, has the files of a 
 ENVIRONMENT = ("bin/python", "pyvenv.cfg")  # made by whoever lays the files out, and no package's to replace
 NAME = re.compile(r"[^/\\\x00-\x1f\x7f]+")
 ENTRY_POINT = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)([\w.]*)\s*(?:\[.*\])?")  # module:function
+DPKG_DEB = "/usr/bin/dpkg-deb"
+LAID_OUT = re.compile(r"(usr|etc)/.+")
+LEFT_OUT = re.compile(
+    # Documents, but not licences, and what only a running system reads. Settings of the loader, and libraries that it
+    # prefers: they would reach programs that start before the world's user takes over.
+    r"usr/share/(man|info|locale|lintian)/.*|usr/share/doc/(?!.*/copyright$).*|usr/lib/systemd/(system|user)/.*"
+    r"|etc/ld\.so\..*|.*/glibc-hwcaps/.*"
+)
 SCRIPT = "#!{}\nimport sys\nfrom {} import {}\nsys.exit({}())\n"
 
 
@@ -52,6 +65,12 @@ class File(NamedTuple):
     path: str
     content: bytes
     executable: bool = False
+    link: bool = False
+
+    @property
+    def kind(self) -> int:
+        """What it is, as `HEAD` says it."""
+        return LINK if self.link else int(self.executable)
 
 
 class Refused(Exception):
@@ -74,20 +93,26 @@ class Tally:
 
     def __init__(self) -> None:
         self._paths, self._folders, self._bytes = set(ENVIRONMENT), set[str](), 0
+        self._links = set[str]()
 
-    def add(self, path: str, size: int) -> None:
-        """Count a file.
+    def add(self, path: str, size: int, *, link: bool = False) -> None:
+        """Count a file or a link.
 
         Raises:
-            Refused: its path leads elsewhere or is there already, or it or its folders are too many.
+            Refused: its path leads elsewhere, through a link perhaps, or is there already, or it or its folders are too
+                many.
         """
         if not is_plain(path):
             raise Refused(f"the path {path[:100]!r}, which leads elsewhere")
-        if path in self._paths:
+        if path in self._paths or path in self._folders:
             raise Refused(f"{path[:100]!r}, which is there already")
         self._paths.add(path)
         self._bytes += size
+        if link:
+            self._links.add(path)
         while (path := path.rpartition("/")[0]) and path not in self._folders:
+            if path in self._links:
+                raise Refused(f"a path through the link {path[:100]!r}, which may lead elsewhere")
             self._folders.add(path)
         require_size(size)
         if len(self._paths) + len(self._folders) > MAX_FILES or self._bytes > MAX_BYTES:
@@ -104,7 +129,7 @@ def unpacked(kind: str, folder: Path, place: str, mtime: int) -> Iterator[File]:
     for name, files in archives(kind, folder, place, mtime):
         try:
             for file in files:
-                tally.add(file.path, len(file.content))
+                tally.add(file.path, len(file.content), link=file.link)
                 yield file
         except Refused as error:
             raise Refused(f"{name} holds {error}") from None
@@ -117,6 +142,12 @@ def archives(kind: str, folder: Path, place: str, mtime: int) -> Iterator[tuple[
     if kind == "wheels":
         for wheel in sorted(folder.glob("*.whl")):
             yield wheel.name, wheel_files(wheel, place, mtime)
+        return
+    if kind == "debian":
+        laid_out = set[str]()
+        for line in (folder / DEBIAN_LIST).read_text(encoding="ascii").splitlines()[1:]:
+            name, _, _, digest = line.split()
+            yield f"{name}.deb", debian_files(folder / f"{name}.deb", digest, laid_out)
         return
     for line in (folder / LIST).read_text(encoding="ascii").splitlines():
         prefix, spec, digest = line.split()
@@ -145,6 +176,46 @@ def tarball_files(archive: Path, digest: str, prefix: str) -> Iterator[File]:
                     require_size(member.size)
                     content = tar.extractfile(member)
                     yield File(f"{prefix}/{inner}", content.read() if content else b"", bool(member.mode & 0o111))
+
+
+def debian_files(archive: Path, digest: str, laid_out: set[str]) -> Iterator[File]:
+    """Yield the files and links of a Debian package that a world can use; `laid_out` has those of packages before it.
+
+    A hard link becomes a link, and what lies in /lib comes into /usr/lib, where it is since Debian 12. Scripts of the
+    package's maintainer are in another part of it, which is not opened.
+    """
+    with archive.open("rb") as opened:
+        if hashlib.file_digest(opened, "sha256").hexdigest() != digest:
+            raise Refused("other bytes than its lock pins")
+    with (
+        subprocess.Popen([DPKG_DEB, "--fsys-tarfile", archive], stdout=subprocess.PIPE) as reader,
+        tarfile.open(fileobj=reader.stdout, mode="r|") as tar,
+    ):
+        for member in tar:
+            path = merged(member.name)
+            if path in laid_out or not LAID_OUT.fullmatch(path) or LEFT_OUT.fullmatch(path):
+                continue
+            if member.isreg():
+                require_size(member.size)
+                content = tar.extractfile(member)
+                file = File(path, content.read() if content else b"", executable=bool(member.mode & 0o111))
+            elif member.issym() or member.islnk():
+                target = member.linkname
+                if member.islnk():
+                    target = posixpath.relpath(merged(target), posixpath.dirname(path))
+                file = File(path, target.encode("utf-8", "surrogateescape"), link=True)
+            else:
+                continue
+            laid_out.add(path)
+            yield file
+    if reader.returncode:
+        raise Refused("something that dpkg-deb cannot read")
+
+
+def merged(path: str) -> str:
+    """Return where a path of a Debian package lies below the root, with /bin, /lib and /sbin in /usr."""
+    path = path.removeprefix("./").rstrip("/")
+    return f"usr/{path}" if path.startswith(("bin/", "lib/", "lib32/", "lib64/", "sbin/")) else path
 
 
 def wheel_files(archive: Path, place: str, mtime: int) -> Iterator[File]:
@@ -218,7 +289,7 @@ def write_stream(files: Iterator[File]) -> None:
     try:
         for file in files:
             path = file.path.encode()
-            head = HEAD.pack(len(path), file.executable, len(file.content))
+            head = HEAD.pack(len(path), file.kind, len(file.content))
             sys.stdout.buffer.write(head + path)
             sys.stdout.buffer.write(file.content)
     except Refused as error:
@@ -232,6 +303,9 @@ def write_folder(files: Iterator[File], folder: Path, mtime: int) -> None:
     for file in files:
         target = folder / file.path
         target.parent.mkdir(parents=True, exist_ok=True)
+        if file.link:
+            target.symlink_to(os.fsdecode(file.content))
+            continue
         with target.open("xb") as opened:
             opened.write(file.content)
         target.chmod(0o755 if file.executable else 0o644)

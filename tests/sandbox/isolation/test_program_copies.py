@@ -162,3 +162,27 @@ def test_copies_lie_beside_the_environments_or_where_a_user_keeps_what_can_be_re
     first, second, third = usual_folders(tmp_path)
     assert (first, second) == (tmp_path / "copies", Path("/cache/quarterturn/copies"))
     assert third.name == f"quarterturn-copies-{os.geteuid()}"
+
+
+def test_what_lies_below_a_copy_is_where_it_has_nothing_and_never_behind_a_link(tmp_path, source, recipe):
+    outside, stranger = tmp_path / "outside", tmp_path / "stranger"
+    outside.mkdir()
+    for path in ("opt/things/program", "opt/things/inner/new", "opt/things/inner/link/x", "opt/things/inner/data/x"):
+        (stranger / path).parent.mkdir(parents=True, exist_ok=True)
+        (stranger / path).write_text("foreign")
+    (stranger / "opt/out").symlink_to(outside)
+    (tmp_path / "second/opt/out").mkdir(parents=True)
+    (tmp_path / "second/opt/out/x").write_text("foreign")
+    copies = Copies([tmp_path / "copies"], "open")
+    base = copies.get(recipe)
+    copy = copies.get(Recipe("more", base=base, below=[stranger, tmp_path / "second"]))
+    assert copy.at("/opt/things/program").read_text() == "#!/bin/sh\necho here\n"
+    assert inode(copy.at("/opt/things/program")) == inode(base.at("/opt/things/program"))
+    assert copy.at("/opt/things/inner/new").read_text() == "foreign"
+    assert copy.at("/opt/things/inner/data").read_text() == "one"
+    assert copy.at("/opt/out").readlink() == outside
+    assert list(outside.iterdir()) == []
+    assert copies.get(Recipe("more", base=base, below=[stranger, tmp_path / "second"])) is not None
+    (stranger / "opt/things/inner/new").write_text("changed")
+    again = copies.get(Recipe("more", base=base, below=[stranger, tmp_path / "second"]))
+    assert again.at("/opt/things/inner/new").read_text() == "changed"
