@@ -373,7 +373,7 @@ def made_home(folder: Path) -> Application:
     mix = {Stratum("filesystem", "single-tool", "easy"): COHORT_TASKS}
     sets.SETS[DEMO.name] = SetSpec(DEMO.name, mix, mix)  # type: ignore[index]
     homes.make(folder, tasks=5 * COHORT_TASKS, live=True, write=homes.with_files)
-    homes.configure(folder, run=RunSettings(runners=True, wall_seconds=WALL_SECONDS, workers=PLACES))
+    homes.configure(folder, run=RunSettings(runners=("sealed",), wall_seconds=WALL_SECONDS, workers=PLACES))
     return Application(folder, None)
 
 

@@ -33,7 +33,7 @@ from sandbox.claim_judge.anchors import SHIPPED
 from vault.ledger.signatures import sshsig
 
 AT = "2027-01-15T12:00:00+00:00"
-SILENT = {"serve", "worker", "log witness", "runner start"}
+SILENT = {"serve", "worker", "log witness", "runner start", "signer"}
 """Verbs that run until they are interrupted and give no answer."""
 
 LISTED = {"predicate list"}

@@ -26,6 +26,7 @@ STARTERS = {
     "vault/core_dumps.py": "libc alone",
     "vault/keys/locks/command.py": "a key lock's command",
     "vault/keys/locks/pkcs11_process.py": "a token's PKCS#11 module",
+    "vault/signer/client.py": "the signer, ours",
     "verifiers/predicates/own_predicates.py": "an added server's `predicates.py`",
     "verifiers/states/sqlite/reader.py": "takes the loading of extensions away",
     "extras/attacks/": "attacks of ours",

@@ -14,7 +14,7 @@ verbs = typer.Typer()
 def signer(
     folder: Annotated[Path, typer.Argument(help="Its folder, made by `log change-key --signer`.")],
 ) -> None:
-    """Sign the heads of a home's log over statements that keep the rules, at a socket. Ends when it is interrupted."""
+    """Sign the heads of a home's log, at a socket. Ends when interrupted."""
     from quarterturn.cli.terminal.secrets import openers
     from quarterturn.home.paths import HomePaths
     from vault.keys.ring import FileKeyRing

@@ -21,7 +21,7 @@ from sandbox.runs import submission
 from sandbox.servings.handed_in import HandIn
 from sandbox.servings.sealing import seal_hand_in
 
-from ...patience import PATIENCE
+from ...patience import PATIENCE, until
 
 FAILED = HandIn(AttemptFacts(Stage.SERVED))
 UNBEGUN = HandIn(AttemptFacts(Stage.GATEWAY))
@@ -34,7 +34,7 @@ class Killed(BaseException):
 @pytest.fixture
 def house(small) -> Iterator[Application]:
     with closing(Application(small, None)) as house:
-        house.home.settings = house.home.settings.model_copy(update={"run": RunSettings(runners=True, workers=1)})
+        house.home.settings = house.home.settings.model_copy(update={"run": RunSettings(runners=("open",), workers=1)})
         yield house
 
 
@@ -50,15 +50,20 @@ class InstantRunner:
         self.thread = threading.Thread(target=self.work)
 
     def work(self) -> None:
-        while not self.stop.wait(0.01):
-            runner = self.fleet.runners.record_contact(self.token)
-            if runner and (offer := self.fleet.dispatcher.take(runner)):
-                with suppress(NotFound, NotAllowed):  # its run was killed
-                    self.play(offer.handle)
+        while not self.stop.is_set():
+            until(self.has_played_or_ends, "a serving, or the end")
+
+    def has_played_or_ends(self) -> bool:
+        runner = self.fleet.runners.record_contact(self.token)
+        offer = self.fleet.dispatcher.take(runner) if runner else None
+        if offer is not None:
+            with suppress(NotFound, NotAllowed):  # its run was killed
+                self.play(offer.handle)
+        return offer is not None or self.stop.is_set()
 
     def play(self, handle: str) -> None:
-        while self.house.runners.service.start(self.token, handle) is None:
-            self.stop.wait(0.01)
+        start = self.house.runners.service.start
+        until(lambda: start(self.token, handle) is not None or self.stop.is_set(), "a key, or the end")
         sealed = seal_hand_in(handle, self.answer(self.served), self.fleet.key.public)
         self.served += 1
 
