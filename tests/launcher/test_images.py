@@ -105,6 +105,7 @@ def test_the_image_of_added_servers_follows_their_locks_and_the_world(tmp_path: 
             "Dockerfile",
             "added/planner/npm.txt",
             "added/todo/requirements.txt",
+            "lay_below.py",
             "node.txt",
             "unpack.py",
         ]

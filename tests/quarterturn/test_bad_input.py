@@ -70,7 +70,7 @@ def test_a_missing_home_is_three_whatever_is_there_instead(refused, tmp_path):
 def test_a_home_of_which_a_part_is_lost_or_spoilt_names_that_part(refused, home):
     ring, log_key, database = home / "keys" / "ring.json", home / "keys" / "log.key", home / "quarterturn.db"
     log_key.rename(log_key.with_name("elsewhere"))
-    refused(7, "no signing key", "turn", "run", "--home", home)
+    refused(7, "no signing key", "log", "change-key", "--as", "ada", "--home", home)
     database.write_bytes(b"not a database, but long enough to be looked at" * 100)
     refused(2, "is not a database that we can read", "task", "list", "--home", home)
     for left in home.glob("quarterturn.db*"):

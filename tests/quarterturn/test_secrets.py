@@ -29,8 +29,6 @@ VERBS = [
     ["leaderboard"],
     ["access", "log"],
     ["keys", "list"],
-    ["log", "fsck"],
-    ["log", "proof", "0"],
     ["release", "path", "2026-12"],
     ["task", "admit", "--as", "ada"],
     ["task", "review", "--as", "ada"],

@@ -408,11 +408,11 @@ class BwrapBox:
     def _added(self, servers: Sequence[Server]) -> Iterator[tuple[str, Copy]]:
         """Yield the copies of the programs of added servers, by where the world sees them."""
         for server in servers:
-            if server.folder is not None:
+            installed = (PYTHON, NPM, SERVICES_FOLDER)  # and not its Debian packages, which lie in /usr
+            if server.folder is not None and any((server.folder / part).exists() for part in installed):
                 path, name = added_at(server.name), f"server {server.folder}"
                 with self._copying:
                     if name not in self._held:
-                        installed = (PYTHON, NPM, SERVICES_FOLDER)  # and not its Debian packages, which lie in /usr
                         places = {f"{path}/{part}": server.folder / part for part in installed}
                         wanted = Recipe(f"server-{server.name}", folders=places)
                         self._held[name] = self._copies.get(wanted)

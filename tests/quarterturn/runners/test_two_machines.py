@@ -59,7 +59,8 @@ def end_tls(listener, port):
 
 
 with closing(Application(Path(home), None)) as house:
-    house.home.settings = house.home.settings.model_copy(update={"run": RunSettings(runners=("open",), wall_seconds=20)})
+    played = RunSettings(runners=("open",), wall_seconds=20)
+    house.home.settings = house.home.settings.model_copy(update={"run": played})
     urls = Queue()
     jobs = WorkerThreads(house.submissions.queue, house.execution.job_worker.work, 0)
     server = make_server(house.http(jobs), "127.0.0.1", 0, ready=urls.put)
