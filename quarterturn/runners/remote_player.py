@@ -16,20 +16,19 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 
 from quarterturn.errors import Unavailable
 from quarterturn.runners.dispatcher import Offer
 from quarterturn.runners.fleet import RunnerFleet
 from quarterturn.runners.runner_box import RunnerBox
-from sandbox.errors import Lost, Malformed
+from sandbox.errors import Malformed
 from sandbox.model_gateway.process import ModelLink, ModelLinks
 from sandbox.results.failure import AttemptFacts, Stage
 from sandbox.servings.handed_in import HandIn
+from sandbox.servings.player import require_wanted
 from sandbox.servings.relayed_model import model_token
 from sandbox.servings.sealing import KEY_BYTES, encrypt_serving
 from sandbox.servings.serving import Serving
-from sandbox.transcript import WORST, Transcript
 from vault.errors import Unavailable as DatabaseAway
 
 NO_RUNNER_SECONDS = 600.0
@@ -117,7 +116,7 @@ class RemoteServing:
         dispatcher.offer(offer)
         alone_since = time.monotonic()
         while not dispatcher.wait_for_request(offer, POLL_SECONDS):
-            _require_wanted(stop)
+            require_wanted(stop)
             if self._is_anybody_alive():
                 alone_since = time.monotonic()
             elif time.monotonic() - alone_since > NO_RUNNER_SECONDS:
@@ -147,10 +146,10 @@ class RemoteServing:
                     return HandIn(AttemptFacts(Stage.GATEWAY))  # as where a place cannot be made: it is served again
                 is_late = row is not None and runners.now() >= row.due and time.monotonic() >= back_at + OUTAGE_SECONDS
                 if row is None or row.state in ("closed", "lost") or is_late:
-                    return _lost_runner()
+                    return HandIn.of_lost_runner()
             except DatabaseAway:  # nobody can tell; what is handed in waits on the runner's disk or on ours
                 back_at = time.monotonic()
-            _require_wanted(stop)
+            require_wanted(stop)
             self._fleet.dispatcher.wait(POLL_SECONDS)
 
     def _with_model_calls(self, hand_in: HandIn) -> HandIn:
@@ -160,10 +159,7 @@ class RemoteServing:
         """
         self._fleet.models.close(self._serving.handle)
         calls, lost = (self._model.calls, self._model.lost) if self._model else ((), True)
-        transcript = replace(hand_in.transcript or Transcript((), None, "gateway-lost"), model_calls=calls)
-        upstream = {transcript.upstream, "broke" if lost else None, hand_in.facts.upstream}
-        worst = next((fact for fact in WORST if fact in upstream), None)
-        return replace(hand_in, transcript=transcript, facts=replace(hand_in.facts, upstream=worst))
+        return hand_in.with_model_calls(calls, lost=lost)
 
     def _opened(self) -> HandIn:
         """Open what was handed in; what is of no form of ours is as good as nothing.
@@ -175,7 +171,7 @@ class RemoteServing:
         try:
             return self._fleet.key.open(handle, self._fleet.handed_in.read(handle))
         except Malformed:
-            return _lost_runner()
+            return HandIn.of_lost_runner()
         except OSError as error:
             raise Unavailable(f"what was handed in for {handle} cannot be read: {error.strerror}") from None
 
@@ -183,13 +179,3 @@ class RemoteServing:
         with suppress(DatabaseAway):
             return self._player.box.is_alive()
         return True
-
-
-def _require_wanted(stop: threading.Event) -> None:
-    if stop.is_set():
-        raise Lost("the run was interrupted; nothing of it counts")
-
-
-def _lost_runner() -> HandIn:
-    """Return the outcome of a serving whose runner is gone."""
-    return HandIn(AttemptFacts(Stage.SERVED, runner_lost=True))

@@ -12,18 +12,18 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
 from sandbox.errors import Malformed
 from sandbox.gateway import log_protocol
 from sandbox.model_gateway import log_protocol as model_log
-from sandbox.results.failure import AttemptFacts
+from sandbox.results.failure import AttemptFacts, Stage
 from sandbox.servings.state_reader import MAX_DUMP
 from sandbox.servings.strict_form import read_strictly
-from sandbox.transcript import CallRecord, Ended, ModelCall, Transcript
+from sandbox.transcript import WORST, CallRecord, Ended, ModelCall, Transcript
 from sandbox.world.channel import MAX_TAR
 from sandbox.world.frozen import FrozenState
 
@@ -66,6 +66,23 @@ class HandIn:
     state: FrozenState | None = field(default=None, repr=False)
     baseline: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     machine: AttemptFacts | None = None
+
+    @classmethod
+    def of_lost_runner(cls) -> HandIn:
+        """Return that of a serving whose player was lost while its agent was at work: nobody can tell more."""
+        return cls(AttemptFacts(Stage.SERVED, runner_lost=True))
+
+    def with_model_calls(self, calls: Sequence[ModelCall], *, lost: bool) -> HandIn:
+        """Put what was asked of a language model into the transcript, by the model process's own log.
+
+        Args:
+            calls: of that log.
+            lost: whether the link to the model process broke.
+        """
+        transcript = replace(self.transcript or Transcript((), None, "gateway-lost"), model_calls=tuple(calls))
+        seen = {transcript.upstream, self.facts.upstream}
+        upstream = "broke" if lost else next((fact for fact in WORST if fact in seen), None)
+        return replace(self, transcript=transcript, facts=replace(self.facts, upstream=upstream))
 
     @property
     def parts_size(self) -> int:

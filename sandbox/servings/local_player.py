@@ -34,7 +34,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sandbox.boxes.box import AgentLauncher, Box, ExitFacts, Place, RunningAgent, WorldLauncher
-from sandbox.errors import Lost, Malformed, Unavailable, Unjudged
+from sandbox.errors import Malformed, Unavailable, Unjudged
 from sandbox.judge import JUDGING, JudgeFailed, StateJudge
 from sandbox.model_gateway.process import ModelLinks
 from sandbox.results.failure import AttemptFacts, Stage, classify
@@ -42,6 +42,7 @@ from sandbox.servers.registry import SERVERS, Server
 from sandbox.servings.handed_in import HandIn
 from sandbox.servings.kept_worlds import with_idle
 from sandbox.servings.machine_check import BROKEN, MachineCheck
+from sandbox.servings.player import require_wanted
 from sandbox.servings.run_environment import RunEnvironment
 from sandbox.servings.serving import Serving
 from sandbox.servings.state_reader import WRECKAGE, read_back
@@ -175,8 +176,7 @@ class LocalServing:
 
     def _record(self, record_serving: Callable[[], None], stop: threading.Event) -> None:
         """Write down that it is served; what that raises is no failure of the machinery, and ends the run."""
-        if stop.is_set():
-            raise Lost("the run was interrupted; nothing of it counts")
+        require_wanted(stop)
         record_serving()
         self.environment.stage = Stage.SERVED
 
@@ -211,8 +211,7 @@ class LocalServing:
             if clock() >= deadline:
                 self._late = True
                 return facts
-            if stop.is_set():
-                raise Lost("the run was interrupted; nothing of it counts")
+            require_wanted(stop)
             if clock() >= look:
                 look = clock() + WORLD_POLL_SECONDS
                 if not self.environment.world.facts().running:

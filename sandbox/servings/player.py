@@ -6,8 +6,19 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
+from sandbox.errors import Lost
 from sandbox.servings.handed_in import HandIn
 from sandbox.servings.serving import Serving
+
+
+def require_wanted(stop: threading.Event) -> None:
+    """Give a serving up where nobody wants it any more.
+
+    Raises:
+        Lost: `stop` is set.
+    """
+    if stop.is_set():
+        raise Lost("the run was interrupted; nothing of it counts")
 
 
 class PreparedServing(Protocol):

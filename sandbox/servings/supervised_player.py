@@ -19,7 +19,6 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -31,6 +30,7 @@ from sandbox.results.failure import AttemptFacts, Stage
 from sandbox.servers.definition import server_digest
 from sandbox.servers.registry import SERVERS
 from sandbox.servings.handed_in import MAX_BYTES, HandIn
+from sandbox.servings.player import require_wanted
 from sandbox.servings.serving import Serving
 from sandbox.servings.supervisor import ALONE, ERROR, GO, HAND_IN, MAX_MESSAGE_BYTES, OVER, SHARED, Supervisors
 from sandbox.shared_lock import SharedLock
@@ -113,13 +113,13 @@ class SupervisedServing:
                 if kind == ERROR:
                     raise _error_of(message[1:].decode(errors="replace"))
                 if kind not in (SHARED, ALONE, OVER):  # it died
-                    return _lost() if stage is Stage.SERVED else HandIn(AttemptFacts(stage))
+                    return HandIn.of_lost_runner() if stage is Stage.SERVED else HandIn(AttemptFacts(stage))
                 turn.close()
                 if kind == OVER:
                     continue
                 turn.enter_context(turns.alone() if kind == ALONE else turns.shared())
                 if kind == SHARED:
-                    _require_wanted(stop)
+                    require_wanted(stop)
                     if self._has_died():
                         continue
                     record_serving()
@@ -147,7 +147,7 @@ class SupervisedServing:
         poll = select.poll()
         poll.register(self._channel, select.POLLIN)
         while not poll.poll(POLL_MILLISECONDS):
-            _require_wanted(stop)
+            require_wanted(stop)
         try:
             message, descriptors, _, _ = socket.recv_fds(self._channel, MAX_MESSAGE_BYTES, 1)
         except ConnectionError:
@@ -161,12 +161,10 @@ class SupervisedServing:
 
     def _with_model_calls(self, hand_in: HandIn) -> HandIn:
         """Add what was asked of the language model; its log comes to its end with the gateway."""
-        if self._model is None or hand_in.transcript is None:
+        if self._model is None:
             return hand_in
         self._model.finish()
-        transcript = replace(hand_in.transcript, model_calls=self._model.calls)
-        facts = replace(hand_in.facts, upstream="broke" if self._model.lost else transcript.upstream)
-        return replace(hand_in, facts=facts, transcript=transcript)
+        return hand_in.with_model_calls(self._model.calls, lost=self._model.lost)
 
 
 def supervisors_of(recipe: BoxRecipe, servers: Path | None = None) -> Supervisors:
@@ -205,26 +203,16 @@ def _read(descriptors: list[int]) -> HandIn:
     """Read what was left from a file in memory; what is of no form of ours is as good as nothing."""
     with os.fdopen(descriptors[0], "rb", buffering=0) as file:
         if os.fstat(file.fileno()).st_size > MAX_BYTES:
-            return _lost()
+            return HandIn.of_lost_runner()
         file.seek(0)
         data = file.read()
     try:
         return HandIn.from_bytes(data)
     except Malformed:
-        return _lost()
+        return HandIn.of_lost_runner()
 
 
 def _error_of(message: str) -> SandboxError:
     """Return the error that a supervisor met, as one of this process."""
     name, _, text = message.partition(":")
     return next((error for error in ERRORS if error.__name__ == name), Unavailable)(text)
-
-
-def _require_wanted(stop: threading.Event) -> None:
-    if stop.is_set():
-        raise Lost("the run was interrupted; nothing of it counts")
-
-
-def _lost() -> HandIn:
-    """Return the outcome of a serving whose supervisor died while its agent was at work: nobody can tell more."""
-    return HandIn(AttemptFacts(Stage.SERVED, runner_lost=True))
