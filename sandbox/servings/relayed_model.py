@@ -13,11 +13,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import socket
+import ssl
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 
-from sandbox.errors import Lost
+from sandbox.errors import Lost, Malformed
 from sandbox.model_gateway.link import CHUNK
 from sandbox.remote_client import NoAnswer, RemoteClient
 from sandbox.transcript import ModelCall
@@ -37,6 +39,38 @@ def model_token(key: bytes) -> str:
     return hmac.new(key, _USE, hashlib.sha256).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class ServiceAddress:
+    """Where a runner reaches its service, and what TLS needs for that.
+
+    Attributes:
+        url: `https://NAME`, or http on this machine.
+        authority: a PEM file with the authorities to trust; empty: those of this machine.
+        certificate: a PEM file with a certificate to show and its key, or empty.
+    """
+
+    url: str
+    authority: str = ""
+    certificate: str = ""
+
+    def tls(self) -> ssl.SSLContext | None:
+        """Return what trusts and shows these, or None where the usual will do.
+
+        Raises:
+            Malformed: the file holds no certificate with its key.
+        """
+        if not self.authority and not self.certificate:
+            return None
+        context = ssl.create_default_context(cafile=self.authority or None)
+        if self.certificate:
+            try:
+                context.load_cert_chain(self.certificate)
+            except OSError as error:
+                message = f"{self.certificate} is no PEM file of a certificate and its key: {error} (--certificate)"
+                raise Malformed(message) from None
+        return context
+
+
 class RelayedModel:
     """Model of one serving (`sandbox.model_gateway.process.ModelLinks`), whose log the service keeps.
 
@@ -48,8 +82,8 @@ class RelayedModel:
 
     calls: tuple[ModelCall, ...] = ()
 
-    def __init__(self, service: str, handle: str, key: bytes) -> None:
-        self._service, self._path = service.rstrip("/"), f"/runner/v1/servings/{handle}/model"
+    def __init__(self, service: ServiceAddress, handle: str, key: bytes) -> None:
+        self._service, self._path = service, f"/runner/v1/servings/{handle}/model"
         self._headers = {"authorization": f"Bearer {model_token(key)}"}
         self._is_over = threading.Event()
         self._received = 0
@@ -58,6 +92,7 @@ class RelayedModel:
 
     def open(self) -> RelayedModel:
         """Begin to carry bytes, and return the session."""
+        self._tls = self._service.tls()
         self.gateway_end, self._link = socket.socketpair()
         for carry in (self._send, self._receive):
             threading.Thread(target=self._carried, args=(carry,), name="model-relay", daemon=True).start()
@@ -70,7 +105,8 @@ class RelayedModel:
         self._shut()
 
     def _carried(self, carry: Callable[[RemoteClient], None]) -> None:
-        with RemoteClient(STEP_SECONDS, base_url=self._service, headers=self._headers) as client:
+        url, verify = self._service.url.rstrip("/"), {"verify": self._tls} if self._tls else {}
+        with RemoteClient(STEP_SECONDS, base_url=url, headers=self._headers, **verify) as client:
             try:
                 carry(client)
             except (OSError, Lost):
@@ -84,10 +120,11 @@ class RelayedModel:
 
     def _send(self, client: RemoteClient) -> None:
         position = 0
-        while data := self._link.recv(CHUNK):
-            while not self._is_over.is_set() and not self._exchange(client, "PUT", position, data):
-                pass
-            position += len(data)
+        with self._link:  # nobody is left to receive for
+            while data := self._link.recv(CHUNK):
+                while not self._is_over.is_set() and not self._exchange(client, "PUT", position, data):
+                    pass
+                position += len(data)
 
     def _receive(self, client: RemoteClient) -> None:
         while not self._is_over.is_set():

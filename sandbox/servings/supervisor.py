@@ -46,7 +46,7 @@ from sandbox.runner_identity import runner
 from sandbox.servers.added_servers import register_added
 from sandbox.servings.handed_in import MAX_BYTES, MAX_PARTS_BYTES, HandIn
 from sandbox.servings.local_player import LocalPlayer
-from sandbox.servings.relayed_model import RelayedModel
+from sandbox.servings.relayed_model import RelayedModel, ServiceAddress
 from sandbox.servings.sealing import MAX_SEALED, decrypt_serving, seal_hand_in
 from sandbox.servings.serving import Serving
 from sandbox.servings.spool import Spool
@@ -116,7 +116,7 @@ class Supervisors:
         run_class: of the runs that are played there.
         machine_lock: the descriptor of the machine's lock, which every supervisor holds too; None: there is none.
         servers: the folder of servers that were added to the shipped ones, or None.
-        service: the address of the service, which relays language models; empty where it relays none.
+        service: where the service is, which relays language models; None where it relays none.
         runtime: another OCI runtime of the engine, or empty.
         readers: the fork server of readers of this process, which supervisors use too; None: they have their own.
 
@@ -131,13 +131,13 @@ class Supervisors:
         *,
         machine_lock: int | None = None,
         servers: Path | None = None,
-        service: str = "",
+        service: ServiceAddress | None = None,
         runtime: str = "",
         readers: ForkServer | None = None,
     ) -> None:
         if box not in BOXES:
             raise NotFound(f"there is no box {box!r}; the boxes are {', '.join(BOXES)}")
-        self._arguments = (box, run_class, runtime, str(servers or ""), service)
+        self._arguments = (box, run_class, runtime, str(servers or ""), json.dumps(service and asdict(service)))
         self._readers, self._lock = readers, threading.Lock()
         self._inherited = () if machine_lock is None else (machine_lock,)
         self._process: subprocess.Popen[bytes] | None = None
@@ -219,7 +219,13 @@ def in_memory(document: bytes) -> Iterator[int]:
 
 
 def serve(
-    name: str, run_class: RunClass, *, runtime: str, servers: str, service: str, readers: int | None = None
+    name: str,
+    run_class: RunClass,
+    *,
+    runtime: str,
+    servers: str,
+    service: ServiceAddress | None,
+    readers: int | None = None,
 ) -> None:
     """Fork a supervisor for each message on standard input, until whoever executed this is gone.
 
@@ -272,7 +278,7 @@ def _rehearse() -> None:
     seal_hand_in("", HandIn(AttemptFacts(Stage.NOTHING)), BASE_POINT)
 
 
-def _play_for_spool(service: str, box: Box, document: int, lock: int) -> None:
+def _play_for_spool(service: ServiceAddress | None, box: Box, document: int, lock: int) -> None:
     """Play one serving of a runner's, from its request to its sealed hand-in."""
     os.set_inheritable(lock, False)  # noqa: FBT003 - its name has no keyword
     stop = threading.Event()
@@ -445,12 +451,12 @@ BOXES: dict[str, Callable[[RunClass, str], Callable[[], Box]]] = {"bwrap": _bwra
 
 if __name__ == "__main__":
     box_name, its_class, its_runtime, folder, address = sys.argv[1:6]
-    inherited = int(sys.argv[6]) if sys.argv[6:] else None
+    service_document = json.loads(address)
     serve(
         box_name,
         cast("RunClass", its_class),
         runtime=its_runtime,
         servers=folder,
-        service=address,
-        readers=inherited,
+        service=ServiceAddress(**service_document) if service_document else None,
+        readers=int(sys.argv[6]) if sys.argv[6:] else None,
     )

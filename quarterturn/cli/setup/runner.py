@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ssl
+import os
 import threading
 from dataclasses import asdict
 from pathlib import Path
@@ -56,6 +56,7 @@ def start(
     from quarterturn.servers.home_servers import HomeServers
     from sandbox.attacks import selfcheck
     from sandbox.isolation import machine_lock
+    from sandbox.servings.relayed_model import ServiceAddress
     from sandbox.servings.runner import Runner
     from sandbox.servings.spool import Spool
     from sandbox.servings.supervisor import Supervisors
@@ -67,35 +68,20 @@ def start(
         servers = servers.resolve()
         HomeServers(servers).make_ready(own.name, Output(as_json=False).say)
     about = {"box": own.name, "run_class": only, "places": places, "servers": digests_of_servers()}
+    trusted = os.environ.get("SSL_CERT_FILE")
+    service = ServiceAddress(to, *(str(Path(file).resolve()) if file else "" for file in (trusted, certificate)))
     try:
-        client = RunnerClient(to, api_token(token_file), tls=_tls(certificate))
+        client = RunnerClient(to, api_token(token_file), tls=service.tls())
     except ValueError as error:
         raise Malformed(f"{error} (--to, --token-file)") from None
     logs.configure()
     stopping = threading.Event()
     with client, end_signals.set_by_signals(stopping), machine_lock.playing(only, stopping.is_set) as lock:
-        supervisors = Supervisors(own.name, only, machine_lock=lock, servers=servers, service=to)
+        supervisors = Supervisors(own.name, only, machine_lock=lock, servers=servers, service=service)
         logs.log.info("playing %s runs for %s in the box %s", only, to, own.name)
         Runner(client, Spool(spool), about, supervisors, places=places).run(stopping)
         logs.log.info("stopping; what is played goes on, and the next start hands it in")
         supervisors.close()
-
-
-def _tls(certificate: Path | None) -> ssl.SSLContext:
-    """Return what trusts this machine's authorities, or those of `SSL_CERT_FILE`, and shows a certificate.
-
-    Raises:
-        Malformed: the file holds no certificate with its key.
-    """
-    context = ssl.create_default_context()
-    if certificate is not None:
-        try:
-            context.load_cert_chain(certificate)
-        except OSError as error:
-            raise Malformed(
-                f"{certificate} is no PEM file of a certificate and its key: {error} (--certificate)"
-            ) from None
-    return context
 
 
 @verbs.command("add")
