@@ -153,20 +153,10 @@ def violations(group: Group) -> Iterator[str]:
 # -- the machines -----------------------------------------------------------------------------------------------------
 
 
-class Service:
-    """The service's program, at one port however often it is started."""
+class Program:
+    """A program that can be stopped, killed and started again."""
 
-    def __init__(self, home: Path, log: Path) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            self.port: int = probe.getsockname()[1]
-        self.home, self._log, self.process = home, log, None
-
-    def start(self) -> None:
-        words = [ROOT / "bench" / "chaos_service.py", AGENT, "serve", "--home", self.home, "--port", self.port]
-        with self._log.open("ab") as log:
-            command = [sys.executable, *map(str, words), "--workers", str(ROUNDS), "--no-clock"]
-            self.process = subprocess.Popen(command, stdout=log, stderr=log)
-        wait_for(self._listens, "a service that answers")
+    process: subprocess.Popen[bytes] | None = None
 
     def signal(self, number: signal.Signals) -> None:
         if self.process:
@@ -177,6 +167,22 @@ class Service:
             self.process.kill()
             self.process.wait()
             self.process = None
+
+
+class Service(Program):
+    """The service's program, at one port however often it is started."""
+
+    def __init__(self, home: Path, log: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            self.port: int = probe.getsockname()[1]
+        self.home, self._log = home, log
+
+    def start(self) -> None:
+        words = [ROOT / "bench" / "chaos_service.py", AGENT, "serve", "--home", self.home, "--port", self.port]
+        with self._log.open("ab") as log:
+            command = [sys.executable, *map(str, words), "--workers", str(ROUNDS), "--no-clock"]
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+        wait_for(self._listens, "a service that answers")
 
     def _listens(self) -> bool:
         if self.process and self.process.poll() is not None:
@@ -187,7 +193,7 @@ class Service:
         return False
 
 
-class RunnerMachine:
+class RunnerMachine(Program):
     """The runner's program, with one spool and one token however often it is started."""
 
     def __init__(self, folder: Path, token: str, log: Path) -> None:
@@ -195,7 +201,6 @@ class RunnerMachine:
         self._token.touch(mode=0o600)
         self._token.write_text(token)
         self._folder = folder
-        self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, url: str) -> None:
         program = Path(sys.prefix) / "bin" / "quarterturn"
@@ -204,16 +209,6 @@ class RunnerMachine:
         with self._log.open("ab") as log:
             command = [program, *words, "--token-file", self._token]
             self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-
-    def signal(self, number: signal.Signals) -> None:
-        if self.process:
-            self.process.send_signal(number)
-
-    def kill(self) -> None:
-        if self.process:
-            self.process.kill()
-            self.process.wait()
-            self.process = None
 
     def supervisors(self) -> list[int]:
         """Return the processes that play, of those whose agent was let go."""
