@@ -1,9 +1,12 @@
 """Runs the guides: every command, in its order, as a reader types it, and what they show beside their commands."""
 
 import json
+import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,6 +78,28 @@ def test_the_guide_to_the_keys_works_line_by_line(keys_shell, say, monkeypatch):
         for name, value in secret.items():
             monkeypatch.setenv(name, value)
         assert say("task", "list", "--home", "home").code == 0
+
+
+@pytest.mark.slow
+def test_the_guide_to_a_signer_with_its_own_user_works_line_by_line(
+    stocked: Path, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell, folder = GuideShell(stocked.parent, say, monkeypatch), stocked.parent / "signer"
+    (text,) = blocks("keep-the-keys.md", "sh")
+    owner = f"{os.geteuid()}:{os.getegid()}"
+    ours = text.replace("/var/lib/quarterturn-signer", str(folder)).replace("quarterturn-signer:", owner)
+    for command in ours.splitlines():
+        shell.type(command)
+    settings = stocked / "quarterturn.toml"
+    settings.write_text(settings.read_text().replace('signer = ""', f'signer = "{folder}"'))
+    words = [Path(sys.prefix) / "bin" / "quarterturn", "signer", folder]
+    with subprocess.Popen(words) as signer:
+        try:
+            until((folder / "signer.sock").exists, "the signer's socket")
+            shell.type("quarterturn turn run --home home")
+        finally:
+            signer.terminate()
+    shell.type("quarterturn log fsck --home home")
 
 
 @pytest.mark.slow
