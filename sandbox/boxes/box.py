@@ -234,7 +234,7 @@ class BoxRecipe:
 
 
 @runtime_checkable
-class RemakableBox(Box, Protocol):
+class ReproducibleBox(Box, Protocol):
     """Box that another process can make again, to play in it (`sandbox.servings.supervised_player`)."""
 
     @property

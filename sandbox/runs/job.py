@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sandbox.boxes.box import AgentLauncher, Box, RemakableBox, ResourceLimits, WorldLauncher
+from sandbox.boxes.box import AgentLauncher, Box, ReproducibleBox, ResourceLimits, WorldLauncher
 from sandbox.claim_judge.claim_judge import ClaimJudge
 from sandbox.errors import Refused
 from sandbox.judge import JUDGING, StateJudge
@@ -147,7 +147,7 @@ class RunSetup:
         """
         terms = terms or Terms()
         folders = {server.folder.parent for server in SERVERS.values() if server.folder}
-        if places is None and len(folders) <= 1 and isinstance(box, RemakableBox) and (recipe := box.recipe):
+        if places is None and len(folders) <= 1 and isinstance(box, ReproducibleBox) and (recipe := box.recipe):
             supervisors = supervisors_of(recipe, next(iter(folders), None))
             return cls(SupervisedPlayer(box, supervisors, workers=workers, models=terms.models), terms)
         return cls.in_box(box, places, workers=workers, terms=terms)

@@ -22,7 +22,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from sandbox.boxes.box import BoxRecipe, RemakableBox
+from sandbox.boxes.box import BoxRecipe, ReproducibleBox
 from sandbox.errors import Lost, Malformed, NotAllowed, NotFound, Refused, SandboxError, Unavailable
 from sandbox.judge.process import READER
 from sandbox.model_gateway.process import ModelLink, ModelLinks
@@ -54,7 +54,7 @@ class SupervisedPlayer:
     """
 
     def __init__(
-        self, box: RemakableBox, supervisors: Supervisors, *, workers: int = 2, models: ModelLinks | None = None
+        self, box: ReproducibleBox, supervisors: Supervisors, *, workers: int = 2, models: ModelLinks | None = None
     ) -> None:
         self.workers, self.models, self.turns = workers, models, SharedLock(workers)
         self.supervisors, self._box = supervisors, box

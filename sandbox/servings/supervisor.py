@@ -196,7 +196,7 @@ class Supervisors:
 
     def _send(self, purpose: bytes, document: bytes, *descriptors: int) -> None:
         try:
-            with in_memory(document) as file, self._lock:
+            with memory_file(document) as file, self._lock:
                 socket.send_fds(self._running(), [purpose], [file, *descriptors])
         except OSError as error:
             raise Unavailable(f"no supervisor can be started: {error}") from error
@@ -210,7 +210,7 @@ class Supervisors:
 
 
 @contextmanager
-def in_memory(document: bytes) -> Iterator[int]:
+def memory_file(document: bytes) -> Iterator[int]:
     """Yield the descriptor of a file in memory with this content, to be read from its beginning."""
     with os.fdopen(os.memfd_create("document"), "w+b", buffering=0) as file:
         file.write(document)
@@ -305,7 +305,7 @@ def _play_for_caller(box: Box, document: int, socket_: int, model_link: int | No
     try:
         with os.fdopen(document, "rb") as file:
             serving = Serving.from_bytes(file.read())
-        turns = AskedTurns(channel, _seconds(serving))
+        turns = CallerTurns(channel, _seconds(serving))
         hand_in = _play(LocalPlayer(box, workers=1, models=models, turns=turns), serving, stop)
     except SandboxError as error:
         channel.send(ERROR + f"{type(error).__name__}:{error}".encode()[: MAX_MESSAGE_BYTES - 1])
@@ -313,8 +313,8 @@ def _play_for_caller(box: Box, document: int, socket_: int, model_link: int | No
         data = hand_in.to_bytes()
         if len(data) > MAX_BYTES or hand_in.parts_size > MAX_PARTS_BYTES:
             data = _only_facts(hand_in).to_bytes()
-        with in_memory(data) as file_in_memory:
-            socket.send_fds(channel, [HAND_IN], [file_in_memory])
+        with memory_file(data) as file:
+            socket.send_fds(channel, [HAND_IN], [file])
     os._exit(0)
 
 
@@ -351,7 +351,7 @@ def _stop_at_hangup(channel: socket.socket, stop: threading.Event) -> None:
     stop.set()
 
 
-class AskedTurns:
+class CallerTurns:
     """Turns that a supervisor's caller gives (`sandbox.shared_lock.Turns`).
 
     Args:

@@ -23,7 +23,7 @@ from sandbox.runs.job import Job, PlannedTask, RunSetup
 from sandbox.runs.run import run_set
 from sandbox.servings.handed_in import HandIn
 from sandbox.servings.supervised_player import SupervisedPlayer, supervisors_of
-from sandbox.servings.supervisor import ALONE, ERROR, GO, HAND_IN, OVER, SHARED, Supervisors, in_memory
+from sandbox.servings.supervisor import ALONE, ERROR, GO, HAND_IN, OVER, SHARED, Supervisors, memory_file
 
 from ...patience import PATIENCE, until
 from .. import builders
@@ -77,7 +77,7 @@ class Playing:
 
     def hand_in(self, data):
         """Hand in a document."""
-        with in_memory(data) as file:
+        with memory_file(data) as file:
             socket.send_fds(self.channel, [HAND_IN], [file])
         return self.result.result(PATIENCE)
 
