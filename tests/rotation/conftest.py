@@ -158,15 +158,25 @@ class Words:
         return Verdict(word) if word != "malformed" else None
 
 
+def _entropy(copied: int = 0) -> Callable[[int], bytes]:
+    """Return random bytes that are alike in each run: who is served which variant decides p-values.
+
+    Args:
+        copied: how many times the home was copied; a copy has other bytes, or its salts would repeat.
+    """
+    return random.Random(20261128 + copied).randbytes
+
+
 class Benchmark:
     """A home and its services, without worlds."""
 
     def __init__(self, home: Path, database: str, spec: SetSpec = SMALL) -> None:
         self.home, self.database, self.spec = home, database, spec
-        self.seconds = self.stocked = 0
+        self.seconds = self.stocked = self.times_copied = 0
         self.judge: JudgeDigests | None = None
         self.ring = FileKeyRing.create(home / "ring.json", None)
         self.key = Ed25519PrivateKey.generate()
+        self.entropy = _entropy()
         self.reopen()
 
     def clock(self) -> datetime:
@@ -181,6 +191,8 @@ class Benchmark:
         other = copy.copy(self)
         other.home, other.database = to, self.database.replace(str(self.home), str(to))
         other.ring = FileKeyRing.open(to / "ring.json", None)
+        other.times_copied += 1
+        other.entropy = _entropy(other.times_copied)
         other.reopen()
         return other
 
@@ -190,7 +202,7 @@ class Benchmark:
             self.engine.dispose()
         self.engine = open_engine(self.database)
         migrations.upgrade(self.engine)
-        self.vault = vault = Vault(self.engine, self.ring, self.clock)
+        self.vault = vault = Vault(self.engine, self.ring, self.clock, self.entropy)
         signer = Signer("test.example/log", self.key)
         self.log = LogWriter(self.home / "public" / "log", self.home / "head" / "signed", signer, "test.example/log")
         self.ledger = ledger = PublicLog(self.engine, self.log, self.clock, guard=LogGuard(self.log.origin))
