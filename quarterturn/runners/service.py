@@ -130,7 +130,7 @@ class RunnerService:
         served = [
             (serving.run, serving.task, serving) for serving in self._runners.revoke(name) if serving.run is not None
         ]
-        sealed = self._sealed_players(name)
+        sealed = self._sealed_players(name, {run for run, _, _ in served})
         listed = [self._played(name, run, serving, sealed.get((run, task), ("",))[-1]) for run, task, serving in served]
         with_row = {(run, task) for run, task, _ in served}
         return listed + [
@@ -139,13 +139,13 @@ class RunnerService:
             if name in players and (run, task) not in with_row
         ]
 
-    def _sealed_players(self, name: str) -> dict[tuple[int, str], Sequence[str]]:
-        """Map each run and task to who played its attempts, of runs that were open after a runner was added."""
+    def _sealed_players(self, name: str, served: Collection[int]) -> dict[tuple[int, str], Sequence[str]]:
+        """Map each run and task to who played its attempts, of runs that were served or open after it was added."""
         since, why = self._runners.added_at(name), f"list what runner {name} played"
         return {
             (run.number, task): players
             for run in self._runs.list()
-            if run.ended_at is None or run.ended_at >= since
+            if run.ended_at is None or run.ended_at >= since or run.number in served
             for task, players in self._runs.players(run.number, who=WHO, why=why).items()
         }
 
