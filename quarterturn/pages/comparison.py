@@ -5,17 +5,14 @@ As a trace's page, the file has no script and asks nothing of anybody, and every
 
 from __future__ import annotations
 
-import hashlib
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from functools import cache
 from statistics import fmean
 from typing import Any
 
 from quarterturn.pages.drawing import svg
 from quarterturn.pages.drawing.charts import Chart, Row, scale, whisker
 from quarterturn.pages.drawing.formatting import NONE, decimal, percent
-from quarterturn.pages.templates import HERE, render
+from quarterturn.pages.templates import inline_style, inline_style_hash, render
 
 ROWS = {
     "fairness": "fairness by the verdict",
@@ -29,6 +26,7 @@ ROWS = {
     "tokens": "tokens",
 }
 COSTS = ("calls", "bytes_shown", "turns", "tokens")
+STYLE = "page.css"
 CHARTS = ("fairness", "adoption")
 HEIGHT, MIDDLE = 16, 8.0
 MAX_GOAL_CHARACTERS = 300
@@ -42,8 +40,8 @@ def page(report: Item, explanations: Mapping[str, str]) -> str:
     names = [server["server"] + (" (baseline)" if server["baseline"] else "") for server in servers]
     return render(
         "comparison.html.jinja",
-        policy=f"default-src 'none'; style-src {_style_hash()}; base-uri 'none'; form-action 'none'",
-        style=_style(),
+        policy=f"default-src 'none'; style-src {inline_style_hash(STYLE)}; base-uri 'none'; form-action 'none'",
+        style=inline_style(STYLE),
         title=f"{' · '.join(names)}",
         counts=[
             ("Tasks", str(len(report["tasks"]))),
@@ -54,9 +52,9 @@ def page(report: Item, explanations: Mapping[str, str]) -> str:
         charts=[(ROWS[name], explanations[name], _chart(servers, name)) for name in CHARTS],
         names=names,
         figures=[
-            (title, *(figure_text(name, server["figures"][name]) for server in servers), explanations[name])
-            for name, title in ROWS.items()
+            (title, *(figure_text(name, server["figures"][name]) for server in servers)) for name, title in ROWS.items()
         ],
+        explanations=[(ROWS[name], text) for name, text in explanations.items()],
         packages=[(name, *_about(server)) for name, server in zip(names, servers, strict=True)],
         differences=[
             (
@@ -123,7 +121,7 @@ def _task_text(trials: Sequence[Item], task: str) -> str:
     """Write how many trials of a task passed, and with how many calls."""
     own = [trial for trial in trials if trial["task"] == task]
     passed = [trial["calls"] for trial in own if trial["passed"]]
-    calls = f", {_number(fmean(passed))} calls" if passed else ""
+    calls = f", mean calls {_number(fmean(passed))}" if passed else ""
     return f"{len(passed)} of {len(own)}{calls}"
 
 
@@ -142,13 +140,3 @@ def _chart(servers: Sequence[Item], name: str) -> Chart:
             parts += whisker(at(figure["low"]), at(figure["high"]), MIDDLE, "thin")
         rows.append(Row(server["server"], svg.picture(parts, HEIGHT), (figure_text(name, figure),)))
     return Chart("", rows)
-
-
-@cache
-def _style() -> str:
-    return (HERE / "page.css").read_text(encoding="utf-8")
-
-
-@cache
-def _style_hash() -> str:
-    return f"'sha256-{b64encode(hashlib.sha256(_style().encode()).digest()).decode()}'"

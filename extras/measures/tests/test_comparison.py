@@ -220,5 +220,5 @@ def test_two_servers_are_compared_in_a_box_and_one_report_is_written(say, home, 
     ]
     assert (figures["twin"]["adoption"]["value"], figures["filesystem"]["adoption"]["value"]) == (1, None)
     assert data["differences"][0]["figures"]["quality"]["value"] == 0
-    assert "1 of 1, 1 calls" in (tmp_path / "report.html").read_text()
+    assert "1 of 1, mean calls 1" in (tmp_path / "report.html").read_text()
     assert "twin minus filesystem, paired by task" in said.out
