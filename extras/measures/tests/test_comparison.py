@@ -15,7 +15,7 @@ from quarterturn.pages import comparison as comparison_page
 from quarterturn_measures.comparison.comparison import ServerTrials, compare_servers, report
 from quarterturn_measures.comparison.explanations import EXPLANATIONS
 from quarterturn_measures.comparison.figures import figures_of, paired_differences, spread_between_trials
-from quarterturn_measures.comparison.played_trial import PlayedTrial, measure_trial
+from quarterturn_measures.comparison.played_trial import PlayedTrial, ServedTask, measure_trial
 from quarterturn_measures.comparison.rewritten_task import rewrite_task, why_not_comparable
 from rotation.generation.import_tasks import read_drafts
 from sandbox.results.interval import NOTHING
@@ -49,7 +49,7 @@ def trial(
     task: str, number: int = 1, *, passed: bool | None = True, calls: int = 2, fairness: float = 1
 ) -> PlayedTrial:
     scores = {"quality": passed, "efficiency": fairness, "fairness": fairness, "adoption": None}
-    known = {name: None if value is None or passed is None else Fraction(value) for name, value in scores.items()}
+    known = {name: None if value is None or passed is None else float(value) for name, value in scores.items()}
     costs = {"calls": calls, "bytes_shown": 100 * calls, "turns": None, "tokens": None}
     return PlayedTrial(task, task, number, passed, known, costs)
 
@@ -112,21 +112,23 @@ def test_a_trial_has_fairness_by_its_verdict_adoption_and_costs(drafts):
     task = rewrite_task(drafts[0], FILESYSTEM)
     calls = [ls("x"), ls("é", error=True), ls("no such tool", listed=False)]
     cited = "/data/files/services/search.conf:5 and /data/files/services/search.conf:50"
-    measure = {"skeleton": "s", "trial": 1}
-    measured = measure_trial(run_of(task, calls, cited), task, FILESYSTEM, is_baseline=False, **measure)
-    assert measured.scores == {
+    served, baseline = (ServedTask.of(task, FILESYSTEM, "s", is_baseline=base) for base in (False, True))
+    measured = measure_trial(run_of(task, calls, cited), served, 1)
+    expected = {
         "quality": 1,
         "efficiency": Fraction(17, 20),
         "fairness": Fraction(80, 100) + Fraction(20, 100) * Fraction(17, 20),
         "adoption": Fraction(60, 100) * Fraction(1, 3) + Fraction(40, 100),
     }
+    assert measured.scores == pytest.approx({name: float(value) for name, value in expected.items()})
+    assert PlayedTrial.from_json(measured.as_json()) == measured
     # the tool's name does not say that it only reads, and the frame does: nothing that is cited was written
     assert (measured.grounding.grounded, measured.grounding.hallucinated, measured.grounding.left_out) == (1, 1, 0)
-    without_results = measure_trial(run_of(task, [], cited), task, FILESYSTEM, is_baseline=False, **measure)
+    without_results = measure_trial(run_of(task, [], cited), served, 1)
     shown = measured.costs["bytes_shown"], without_results.costs["bytes_shown"]
     assert shown[0] - shown[1] == len("x") + len("é".encode()) + len("no such tool")
     assert without_results.scores["adoption"] == 0
-    failed = measure_trial(run_of(task, calls, cited, Verdict.FALSE), task, FILESYSTEM, is_baseline=True, **measure)
+    failed = measure_trial(run_of(task, calls, cited, Verdict.FALSE), baseline, 1)
     assert failed.scores == {"quality": 0, "efficiency": 0, "fairness": 0, "adoption": None}
 
 
@@ -135,7 +137,7 @@ def test_a_model_s_turns_and_tokens_are_costs_and_an_unknown_verdict_has_no_scor
     run = run_of(task, [], None, Verdict.UNKNOWN)
     asked = ModelCall("chat", "m", 0, {}, read=70, written=5, outcome="ok")
     run = replace(run, failure="ours", transcript=replace(run.transcript, model_calls=(asked, asked)))
-    measured = measure_trial(run, task, FILESYSTEM, skeleton="s", trial=1, is_baseline=False)
+    measured = measure_trial(run, ServedTask.of(task, FILESYSTEM, "s", is_baseline=False), 1)
     assert (measured.passed, set(measured.scores.values())) == (None, {None})
     assert (measured.costs["turns"], measured.costs["tokens"]) == (2, 150)
 

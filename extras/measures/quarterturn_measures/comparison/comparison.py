@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
+from subprocess import SubprocessError
 from typing import Any
 
 from grammars.language.grammar import Draft
-from quarterturn.errors import AgentCrashed, Malformed
+from quarterturn.errors import AgentCrashed, Malformed, Unavailable
 from quarterturn.runs.dev_runs import DevRun
 from quarterturn_measures.comparison.figures import figures_of, paired_differences, spread_between_trials
-from quarterturn_measures.comparison.played_trial import PlayedTrial, listing_bytes, measure_trial
+from quarterturn_measures.comparison.played_trial import PlayedTrial, ServedTask
 from quarterturn_measures.comparison.rewritten_task import rewrite_task
+from quarterturn_measures.process import ask_child
 from sandbox.results.interval import Figure
 from sandbox.servers.server import Server
 from vault.task.document import Task
 
+MEASURING = "quarterturn_measures.comparison.process"
 Play = Callable[[Sequence[Task], Server], DevRun]
 
 
@@ -68,6 +71,7 @@ def compare_servers(
     Raises:
         Malformed: the servers are of several state kinds, or one lacks a predicate that a task needs.
         AgentCrashed: the agent did not ask for its first task.
+        Unavailable: the trials could not be measured.
     """
     every = [*servers, *([baseline] if baseline else ())]
     for server in every:
@@ -86,13 +90,17 @@ def _play(
     played = play(tasks, server)
     if played.stopped:
         raise AgentCrashed(f"with the server {server.name}, {played.stopped}")
-    trials, runs = [], []
-    for number, outcomes in enumerate([played.runs, *played.later_trials], 1):
-        for draft, task, run in zip(drafts, tasks, outcomes, strict=True):
-            skeleton = draft.provenance["skeleton"]
-            trials.append(measure_trial(run, task, server, skeleton=skeleton, trial=number, is_baseline=is_baseline))
-            runs.append(run.as_json())
-    return ServerTrials(server, is_baseline, listing_bytes(tasks[0]), trials, runs)
+    served = [
+        ServedTask.of(task, server, draft.provenance["skeleton"], is_baseline=is_baseline)
+        for draft, task in zip(drafts, tasks, strict=True)
+    ]
+    runs = [run for outcomes in (played.runs, *played.later_trials) for run in outcomes]
+    try:
+        rows = ask_child(MEASURING, [asdict(task) for task in served], runs)
+    except (OSError, SubprocessError, ValueError) as error:
+        raise Unavailable(f"the trials with {server.name} could not be measured: {type(error).__name__}") from None
+    trials = [PlayedTrial.from_json(row) for row in rows]
+    return ServerTrials(server, is_baseline, served[0].listing_bytes, trials, [run.as_json() for run in runs])
 
 
 def report(

@@ -14,9 +14,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
-from quarterturn_measures.measures.cited_files import cited_files
+from quarterturn_measures.measures.cited_files import Versions, cited_files
 from quarterturn_measures.measures.fairness import ADOPTION, efficiency, fairness_by_verdict, fluency
 from quarterturn_measures.measures.grounding import Grounding, ground
 from sandbox.gateway import listing
@@ -47,62 +47,80 @@ class PlayedTrial:
     skeleton: str
     trial: int
     passed: bool | None
-    scores: Mapping[str, Fraction | None]
+    scores: Mapping[str, float | None]
     costs: Mapping[str, int | None]
     grounding: Grounding = field(default_factory=Grounding)
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain JSON values, scores as floats."""
-        scores = {name: None if value is None else float(value) for name, value in self.scores.items()}
+        """Return it as plain JSON values."""
         return {
             "task": self.task,
+            "skeleton": self.skeleton,
             "trial": self.trial,
             "passed": self.passed,
-            **scores,
+            **self.scores,
             **self.costs,
             "citations": asdict(self.grounding),
         }
 
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Read back what `as_json` gave."""
+        scores, costs = ({name: value[name] for name in names} for names in (SCORES, COSTS))
+        grounding = Grounding(**value["citations"])
+        return cls(value["task"], value["skeleton"], value["trial"], value["passed"], scores, costs, grounding)
 
-def measure_trial(
-    run: TaskRun, task: Task, server: Server, *, skeleton: str, trial: int, is_baseline: bool
-) -> PlayedTrial:
-    """Measure one trial of a task that lists the tools of one server alone.
 
-    Args:
-        run: what was played.
-        task: the task as it was served.
-        server: the server.
-        skeleton: the task's skeleton.
-        trial: the number of the trial.
+@dataclass(frozen=True, slots=True)
+class ServedTask:
+    """What a trial is measured by, all of it public.
+
+    Attributes:
+        task: the task as it was served, with the tools of one server alone.
+        skeleton: its skeleton.
+        files: the files that an answer can cite.
+        listing_bytes: the bytes of its listed tools, as an agent is shown them.
         is_baseline: whether the server is the baseline, which has no adoption: nobody asks whether it is adopted.
     """
+
+    task: Mapping[str, Any] = field(repr=False)
+    skeleton: str
+    files: Versions = field(repr=False)
+    listing_bytes: int
+    is_baseline: bool
+
+    @classmethod
+    def of(cls, task: Task, server: Server, skeleton: str, *, is_baseline: bool) -> Self:
+        """Return what trials of a task with a server are measured by."""
+        listed_tools = json.dumps(listing(task.available_tools), ensure_ascii=False)
+        files = cited_files(task.initial_state, {server.name: (server.kind, server.root)})
+        return cls(task.document, skeleton, files, len(listed_tools.encode()), is_baseline)
+
+
+def measure_trial(run: TaskRun, served: ServedTask, trial: int) -> PlayedTrial:
+    """Measure the trial of this number."""
     transcript = run.transcript
     costs = {
         "calls": run.calls,
         "bytes_shown": len(run.goal.encode())
-        + listing_bytes(task)
+        + served.listing_bytes
         + sum(len(call.result.encode()) for call in transcript.calls),
         "turns": len(transcript.model_calls) or None,
         "tokens": sum(call.read + call.written for call in transcript.model_calls) or None,
     }
     if run.verdict is Verdict.UNKNOWN or run.failure == "ours":
-        return PlayedTrial(run.task_id, skeleton, trial, None, dict.fromkeys(SCORES), costs)
+        return PlayedTrial(run.task_id, served.skeleton, trial, None, dict.fromkeys(SCORES), costs)
     saved = efficiency(run.calls, run.max_steps, passed=run.passed)
     scores = {
         "quality": Fraction(run.passed),
         "efficiency": saved,
         "fairness": fairness_by_verdict(saved, passed=run.passed),
-        "adoption": None if is_baseline else _adoption(run),
+        "adoption": None if served.is_baseline else _adoption(run),
     }
-    files = cited_files(task.initial_state, {server.name: (server.kind, server.root)})
+    plain = {name: None if score is None else float(score) for name, score in scores.items()}
     calls = () if _left_all_unchanged(run.evidence) else transcript.calls
-    return PlayedTrial(run.task_id, skeleton, trial, run.passed, scores, costs, ground(transcript.answer, files, calls))
-
-
-def listing_bytes(task: Task) -> int:
-    """Count the bytes of the tools that a task lists, as an agent is shown them."""
-    return len(json.dumps(listing(task.available_tools), ensure_ascii=False).encode())
+    grounding = ground(transcript.answer, served.files, calls)
+    return PlayedTrial(run.task_id, served.skeleton, trial, run.passed, plain, costs, grounding)
 
 
 def _adoption(run: TaskRun) -> Fraction | None:
