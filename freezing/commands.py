@@ -304,6 +304,7 @@ class Answers:
         for verb in ("record", "check"):
             self.ask(f"server {verb}", "notes", home=self.home)
         self.ask("server image", home=self.home)
+        self.ask("server compare", "filesystem", "--agent", "true", "--as", "test-ada", home=self.home)
         self.ask("server remove", "notes", "--as", "test-ada", home=self.home)
         self.ask("grammar list")
         self.ask("set list")
