@@ -31,6 +31,8 @@ DESCRIPTORS = 8
 CPU_SECONDS = 60
 CHILD_TIMEOUT_SECONDS = 300.0
 CHUNK = 1 << 20
+CHILD_ERRORS = (OSError, subprocess.SubprocessError, ValueError)
+"""What `ask_child` raises where the child could not be started, or failed."""
 
 log = logging.getLogger("quarterturn_measures")
 
@@ -45,7 +47,7 @@ def measured(run: DevRun, drafts: Sequence[Draft]) -> dict[str, Any] | None:
     tasks = [{"task": draft.task, "provenance": draft.provenance} for draft in drafts]
     try:
         answer: dict[str, Any] = ask_child(__name__, tasks, run.runs)
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
+    except CHILD_ERRORS as error:
         log.warning("a run was not measured: %s", type(error).__name__)
         return None
     return answer

@@ -142,7 +142,7 @@ SERVED = {"skeleton": "s", "files": {}, "listing_bytes": 1, "is_baseline": False
     ("module", "beside"),
     [(process, lambda draft: {"provenance": draft.provenance}), (comparison_process, lambda _: SERVED)],
 )
-def test_a_process_opens_no_file_once_it_reads_what_an_agent_wrote(module, beside):
+def test_the_process_opens_no_file_once_it_reads_what_an_agent_wrote(module, beside):
     words = (
         f"import {module.__name__} as process"
         + """

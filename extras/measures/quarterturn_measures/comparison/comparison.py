@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
-from subprocess import SubprocessError
 from typing import Any
 
 from grammars.language.grammar import Draft
@@ -14,7 +13,7 @@ from quarterturn.runs.dev_runs import DevRun
 from quarterturn_measures.comparison.figures import figures_of, paired_differences, spread_between_trials
 from quarterturn_measures.comparison.played_trial import PlayedTrial, ServedTask
 from quarterturn_measures.comparison.rewritten_task import rewrite_task
-from quarterturn_measures.process import ask_child
+from quarterturn_measures.process import CHILD_ERRORS, ask_child
 from sandbox.results.interval import Figure
 from sandbox.servers.server import Server
 from vault.task.document import Task
@@ -97,7 +96,7 @@ def _play(
     runs = [run for outcomes in (played.runs, *played.later_trials) for run in outcomes]
     try:
         rows = ask_child(MEASURING, [asdict(task) for task in served], runs)
-    except (OSError, SubprocessError, ValueError) as error:
+    except CHILD_ERRORS as error:
         raise Unavailable(f"the trials with {server.name} could not be measured: {type(error).__name__}") from None
     trials = [PlayedTrial.from_json(row) for row in rows]
     return ServerTrials(server, is_baseline, served[0].listing_bytes, trials, [run.as_json() for run in runs])
