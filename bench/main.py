@@ -47,9 +47,11 @@ ON_DEMAND = (
     "anchors",
     "set",
     "chaos",
+    "chaos-postgres",
 )  # some take an hour and more
 NAMES = QUICK + ON_DEMAND
 MODULES = {
+    "chaos-postgres": "chaos_postgres",
     "queue": "claims",
     "docker": "in_docker",
     "bwrap": "in_bwrap",

@@ -304,6 +304,7 @@ class Answers:
         for verb in ("record", "check"):
             self.ask(f"server {verb}", "notes", home=self.home)
         self.ask("server image", home=self.home)
+        self.ask("server compare", "filesystem", "--agent", "true", "--as", "test-ada", home=self.home)
         self.ask("server remove", "notes", "--as", "test-ada", home=self.home)
         self.ask("grammar list")
         self.ask("set list")
@@ -311,6 +312,7 @@ class Answers:
         self.ask("set check", self._file("set.toml", DEMO.text.replace('"demo"', '"own"').replace("24", "25")))
         self.ask("grammar check", there)
         self.ask("grammar sample", there, "--seed", 7)
+        self.ask("grammar translate", there, self._file("de.yaml", Path(__file__).with_name("de.yaml").read_bytes()))
         self.ask("grammar import", there, "--as", "test-ada", home=self.home)
         (self.beside / "state" / "filesystem").mkdir(parents=True)
         (self.beside / "state" / "filesystem" / "a.txt").write_text("one\n")

@@ -5,7 +5,7 @@
     public/view/findings.json     for months that are over, the number of findings of each kind; they name nobody
     public/view/board/YYYY-MM.json   a month's leaderboard, and its changelog, by leaf of the log
     public/view/names.json        the names that owners chose for their agents, of those that a leaderboard shows
-    public/view/results/RELEASE.json  how many retired tasks each run passed, by server and category
+    public/view/results/RELEASE.json  how many retired tasks each run passed, by server, category and language
     public/view/passes/RELEASE.json   for each retired task, how many runs were served it, and which passed it
     public/view/tasks/SET.json    the list of the public tasks of the dev set (`dev`) and of each release, without goals
     public/view/archives/RELEASE.tar   a release in one file (`vault.ledger.release.archive`), and RELEASE.tar.sha256
@@ -143,7 +143,7 @@ class PublicDocuments:
         return task_list(release, ((json.loads(line), hashlib.sha256(line).hexdigest()) for line in lines))
 
     def release_results(self, release: str) -> bytes:
-        """Count the tasks of a release that each run was served and passed, by server and by category."""
+        """Count the tasks of a release that each run was served and passed, by server, category and language."""
         folder = self._facts.releases / release
         tasks = {task["id"]: task for name in (TASKS, WITHDRAWN) for task in _lines(folder / name)}
         broken = {line["task"] for line in _lines(folder / BROKEN)}
@@ -152,8 +152,8 @@ class PublicDocuments:
         for line in (folder / RESULTS).read_bytes().splitlines():
             result = json.loads(line)["result"]
             if result["task"] not in broken:
-                for by in ("server", "category"):
-                    kind = (result["run"], by, tasks[result["task"]][by])
+                for by in ("server", "category", "language"):
+                    kind = (result["run"], by, tasks[result["task"]].get(by, "en"))
                     attempted[kind] += 1
                     passed[kind] += result["passed"]
         keys = ("run", "by", "name", "attempted", "passed")

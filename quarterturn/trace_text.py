@@ -56,11 +56,13 @@ def trace(task: Item | None, run: Item, state: Sequence[str] = ()) -> list[str]:
 
 
 def subtotals(played: Sequence[tuple[Item, Item]]) -> list[str]:
-    """Count passed tasks by server, and by category."""
+    """Count passed tasks by server, by category, and by language where there are several."""
     lines = []
-    for name in ("server", "category"):
-        of = Counter(task[name] for task, _ in played)
-        passed = Counter(task[name] for task, run in played if run["passed"])
+    for name in ("server", "category", "language"):
+        of = Counter(task.get(name, "en") for task, _ in played)
+        passed = Counter(task.get(name, "en") for task, run in played if run["passed"])
+        if name == "language" and len(of) == 1:
+            continue
         lines.append(f"by {name}: " + ", ".join(f"{value} {passed[value]} of {of[value]}" for value in sorted(of)))
     return lines
 

@@ -27,12 +27,16 @@ HASTE = ("fsync=off", "full_page_writes=off", "autovacuum=off", "max_connections
 
 
 class Server:
-    """One running server; each test has a database of its own in it."""
+    """One running server; each test has a database of its own in it.
 
-    def __init__(self) -> None:
+    Args:
+        parent: the folder that its own is made in; None for one in memory where there is room.
+    """
+
+    def __init__(self, parent: Path | None = None) -> None:
         fast = Path("/dev/shm")
         roomy = fast.is_dir() and shutil.disk_usage(fast).free > ROOM
-        self.folder = Path(tempfile.mkdtemp(prefix="quarterturn-pg-", dir=fast if roomy else "/tmp"))
+        self.folder = Path(tempfile.mkdtemp(prefix="quarterturn-pg-", dir=parent or (fast if roomy else "/tmp")))
         self._names = (f"d{number}" for number in itertools.count())
         self._used: list[str] = []
         if os.geteuid() == 0:

@@ -15,6 +15,7 @@ from random import Random
 
 from grammars.admission.duplicates import Neighbours, Sketch
 from grammars.admission.traceability import MONTHS, lacks
+from grammars.admission.translated_values import require_same_values
 from grammars.draw.sample import Draw, draw
 from grammars.draw.variants import base, free_of
 from grammars.language.derivation import of_template
@@ -52,6 +53,7 @@ class Coverage:
         exact: how many twins its goals rule out (`verifiers.twins`).
         several_servers: how many of the skeletons make tasks of several servers (`grammars.language.traits`).
         conditional: how many of them make conditional tasks.
+        languages: the languages other than English in which its goals can be.
     """
 
     template: str
@@ -72,6 +74,7 @@ class Coverage:
     exact: int
     several_servers: int
     conditional: int
+    languages: list[str]
 
     @property
     def traceable(self) -> bool:
@@ -121,6 +124,7 @@ def _coverage(
     tasks = [(made.draft.task, made.draft.provenance) for made in draws]
     where = f"{template.file}: {grammar.server}/{template.name}: predicate"
     for made in draws:
+        require_same_values(made, where.removesuffix(": predicate"))
         predicates.parse(base(made.draft).task["success_predicate"], where)
     having = Counter(trait for skeleton in skeletons for trait in traits(grammar)[skeleton.id])
     tries = sum(made.tries for made in draws) / len(draws)
@@ -147,6 +151,7 @@ def _coverage(
         exact=len({name for _, provenance in tasks for name in provenance.get("exact", {})}),
         several_servers=having["several_servers"],
         conditional=having["conditional"],
+        languages=sorted(template.translations),
     )
 
 

@@ -9,19 +9,36 @@ from typing import Any
 from grammars.errors import Malformed
 from grammars.language.checks import calls_of, tools_of
 from grammars.language.derivation import Derived
-from grammars.language.expressions import Scope
-from grammars.language.forms import fill
+from grammars.language.expressions import Expression, Scope
+from grammars.language.forms import Node, TextTemplate, fill
 from grammars.language.functions import capital
 from grammars.language.grammar import Draft, Grammar
+from grammars.language.labels import ENGLISH
 from vault.task.document import SPEC_VERSION
 
 _ID_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 
 
 def assemble(
-    grammar: Grammar, derived: Derived, scope: Scope, dice: Random, parameters: Mapping[str, Any], *, bits: float
+    grammar: Grammar,
+    derived: Derived,
+    scope: Scope,
+    dice: Random,
+    parameters: Mapping[str, Any],
+    *,
+    bits: float,
+    language: str = ENGLISH,
 ) -> Draft:
-    """Make the draft from a scope in which every name has a value; `bits` is log2 of the number of possible draws.
+    """Make the draft from a scope in which every name has a value.
+
+    Args:
+        grammar: what to draw from.
+        derived: the skeleton.
+        scope: the names of the draw.
+        dice: the random source.
+        parameters: the names that were drawn, with their values.
+        bits: log2 of the number of possible draws.
+        language: of the goal; one that the template has wordings in.
 
     Raises:
         Malformed: the parts contradict each other, or a value has the wrong type.
@@ -42,11 +59,13 @@ def assemble(
         "category": derived.skeleton.category,
         "difficulty": scope["difficulty"],
         "max_steps": _steps(derived.template.max_steps.at(scope), who),
-        "goal": _goal(derived, scope, dice),
+        "goal": fill_goal(derived, scope, dice.choice(derived.template.wordings(language)), language),
         "initial_state": merged([piece for part in derived.parts for piece in fill(part.state, scope)], who),
         "available_tools": _listed(grammar, derived, dice),
         "success_predicate": {"all": conjuncts},
     }
+    if language != ENGLISH:
+        task["language"] = language
     servers = {tool.partition(".")[0] for tool in task["available_tools"]}
     conjuncts += _frames(derived, servers, scope)
     task["initial_state"] = {server: part for server, part in task["initial_state"].items() if server in servers}
@@ -66,6 +85,7 @@ def assemble(
             "mutants": [_mutant(mutant) for part in derived.parts for mutant in fill(part.mutants, scope)],
             "given": [value for part in derived.parts for value in fill(part.given, scope)],
             **({"exact": exact} if exact else {}),
+            **({"goal_in_english": goals(derived, scope, ENGLISH)[0]} if language != ENGLISH else {}),
         },
     )
 
@@ -80,17 +100,34 @@ def _frames(derived: Derived, servers: Collection[str], scope: Scope) -> Iterato
         yield {f"{server}.unchanged": {"except": excepted} if excepted else {}}
 
 
-def _goal(derived: Derived, scope: Scope, dice: Random) -> str:
+def goals(derived: Derived, scope: Scope, language: str) -> list[str]:
+    """Return the goal of a draw in each wording of a language."""
+    return [fill_goal(derived, scope, wording, language) for wording in derived.template.wordings(language)]
+
+
+def inserted_values(derived: Derived, scope: Scope) -> list[str]:
+    """Return what the expressions in the English phrasings and phrases of a draw put there, phrases left out."""
+    texts = (*derived.template.phrasings, *(production.phrase for production in derived.productions.values()))
+    parts = (part for text in texts if isinstance(text, TextTemplate) for part in text.parts)
+    return [
+        str(fill(part, scope))
+        for part in parts
+        if isinstance(part, Expression) and part.names.isdisjoint(derived.productions)
+    ]
+
+
+def fill_goal(derived: Derived, scope: Scope, wording: Node, language: str) -> str:
+    """Return the goal of a draw in one wording of a language."""
     bindings = {
         slot: {
             "name": production.name,
-            "phrase": (phrase := str(fill(production.phrase, scope))),
+            "phrase": (phrase := str(fill(derived.template.phrase(production, language), scope))),
             "Phrase": capital(phrase),
         }
         for slot, production in derived.productions.items()
     }
     with scope.inside(**bindings):
-        return str(fill(dice.choice(derived.template.phrasings), scope))
+        return str(fill(wording, scope))
 
 
 def _steps(value: Any, who: str) -> int:

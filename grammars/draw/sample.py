@@ -9,13 +9,13 @@ parameters stay open: the draft holds their placeholders and lists their choices
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 from typing import Any, NamedTuple
 
-from grammars.draw.assemble import assemble
+from grammars.draw.assemble import assemble, goals, inserted_values
 from grammars.draw.free_choices import add_free_choices
 from grammars.draw.leaks import leaks
 from grammars.errors import Exhausted, Malformed
@@ -24,8 +24,9 @@ from grammars.language.expressions import Scope
 from grammars.language.forms import fill, holds
 from grammars.language.free import FreeRange
 from grammars.language.grammar import Draft, Grammar, Skeleton
-from grammars.language.labels import Category, Difficulty
+from grammars.language.labels import ENGLISH, Category, Difficulty
 from grammars.language.ranges import Range
+from grammars.language.traits import languages
 from vault.task.variant import filled
 
 TRIES = 200
@@ -39,11 +40,15 @@ class Draw:
         draft: the draft.
         bits: log2 of the number of values that its parameters could have had.
         tries: how many draws it took, this one included.
+        goals: of a template with translations, by language, its goal in every wording.
+        inserted: of such a template, the values that expressions put into the English goals.
     """
 
     draft: Draft
     bits: float
     tries: int
+    goals: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
+    inserted: Sequence[str] = field(default=(), repr=False)
 
 
 def sample(
@@ -54,6 +59,7 @@ def sample(
     difficulty: Difficulty | None = None,
     exclude: Collection[str] = (),
     only: Collection[str] | None = None,
+    language: str = ENGLISH,
 ) -> Draft:
     """Draw one task.
 
@@ -64,14 +70,18 @@ def sample(
         difficulty: draw at this one only.
         exclude: ids of skeletons that may not be used (seen, or live in another cohort).
         only: ids of the skeletons that may be used, if not all.
+        language: of the goal; only skeletons with wordings in it are used.
 
     Raises:
         Exhausted: no skeleton is left.
         Malformed: the template cannot be drawn from; the message says why.
     """
+    if language != ENGLISH:
+        worded = {name for name, tags in languages(grammar).items() if language in tags}
+        only = worded if only is None else worded.intersection(only)
     skeleton = pick(grammar, dice, category=category, difficulty=difficulty, exclude=exclude, only=only)
     level = difficulty if difficulty is not None else dice.choice(skeleton.difficulties)
-    return draw(grammar, skeleton, level, dice).draft
+    return draw(grammar, skeleton, level, dice, language).draft
 
 
 def pick(
@@ -103,8 +113,8 @@ def pick(
     return dice.choice([skeleton for skeleton in wanted if skeleton.template == template])
 
 
-def draw(grammar: Grammar, skeleton: Skeleton, difficulty: Difficulty, dice: Random) -> Draw:
-    """Draw one task of a skeleton at a difficulty that it allows.
+def draw(grammar: Grammar, skeleton: Skeleton, difficulty: Difficulty, dice: Random, language: str = ENGLISH) -> Draw:
+    """Draw one task of a skeleton at a difficulty that it allows, in a language that its template has.
 
     Raises:
         Malformed: TRIES draws were rejected, or an expression cannot be evaluated.
@@ -115,14 +125,17 @@ def draw(grammar: Grammar, skeleton: Skeleton, difficulty: Difficulty, dice: Ran
         before = dice.getstate()
         try:
             scope = _scope(derived, difficulty)
-            made = _attempt(grammar, derived, scope, dice, {})
+            made = _attempt(grammar, derived, scope, dice, {}, language=language)
         except _BrokenError as broken:
             reasons[str(broken)] += 1
             continue
         trouble = _trouble(made.draft)
         if trouble is None:
-            again = partial(_again, grammar, derived, scope, before)
-            return Draw(add_free_choices(made.draft, derived, scope, dice, again), made.bits, tries)
+            again = partial(_again, grammar, derived, scope, before, language=language)
+            translations = derived.template.translations
+            worded = {tag: goals(derived, scope, tag) for tag in (ENGLISH, *translations)} if translations else {}
+            inserted = inserted_values(derived, scope) if translations else []
+            return Draw(add_free_choices(made.draft, derived, scope, dice, again), made.bits, tries, worded, inserted)
         reasons[trouble] += 1
     reason, count = reasons.most_common(1)[0]
     raise Malformed(f"{derived.where}: {difficulty}: {TRIES} draws were thrown away, {count} of them because {reason}")
@@ -135,19 +148,27 @@ class _Made(NamedTuple):
     bits: float
 
 
-def _attempt(grammar: Grammar, derived: Derived, scope: Scope, dice: Random, values: Mapping[str, str]) -> _Made:
+def _attempt(
+    grammar: Grammar, derived: Derived, scope: Scope, dice: Random, values: Mapping[str, str], *, language: str
+) -> _Made:
     parameters, bits = _give_values(derived, scope, dice, values)
-    return _Made(assemble(grammar, derived, scope, dice, parameters, bits=bits), bits)
+    return _Made(assemble(grammar, derived, scope, dice, parameters, bits=bits, language=language), bits)
 
 
 def _again(
-    grammar: Grammar, derived: Derived, scope: Scope, state: tuple[Any, ...], values: Mapping[str, str]
+    grammar: Grammar,
+    derived: Derived,
+    scope: Scope,
+    state: tuple[Any, ...],
+    values: Mapping[str, str],
+    *,
+    language: str,
 ) -> Draft | None:
     """Repeat the draw from that state of the random source, with values for the free parameters."""
     dice = Random()  # noqa: S311 - its state is another's
     dice.setstate(state)
     try:
-        return _attempt(grammar, derived, scope, dice, values).draft
+        return _attempt(grammar, derived, scope, dice, values, language=language).draft
     except (_BrokenError, Malformed):
         return None
 

@@ -1,7 +1,8 @@
 """Static checks of every skeleton of a grammar, made when the grammar is loaded, before anything is drawn from it.
 
 Every name that an expression mentions is defined by the skeleton's own parts; there is a predicate, a solution, two
-mutants, one answer at most; every tool and every predicate is known; each phrasing mentions each production's phrase.
+mutants, one answer at most; every tool and every predicate is known; each phrasing mentions each production's phrase,
+in English and in every other language of the template.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ def check_skeletons(
         _check_parts(derived)
         _check_shapes(derived)
         _check_phrasings(derived)
+        for language in derived.template.translations:
+            _check_translation(derived, language)
         _check_tools(grammar, derived, listed)
         for name in _predicates((node for part in derived.parts for node in part.predicate), derived.where):
             if predicates is not None and name not in predicates:
@@ -49,20 +52,24 @@ def check_skeletons(
 
 
 def _check_names(derived: Derived) -> None:
-    known = {naming.name for naming in derived.names} | set(derived.productions) | PREDEFINED
+    known = _known_names(derived)
     for part in derived.parts:
         for name, used in part.names_of_own.items():
-            _all_known(derived, f"let or parameters, {name}", used, known)
+            _all_known(derived.where, f"let or parameters, {name}", used, known)
         for field, used in part.names_of_fields.items():
-            _all_known(derived, field, used, known)
-    _all_known(derived, "max_steps", derived.template.max_steps.names, known)
+            _all_known(derived.where, field, used, known)
+    _all_known(derived.where, "max_steps", derived.template.max_steps.names, known)
     for text in (*derived.template.phrasings, *(production.phrase for production in derived.productions.values())):
-        _all_known(derived, "phrasings", names_in(text), known)
+        _all_known(derived.where, "phrasings", names_in(text), known)
 
 
-def _all_known(derived: Derived, field: str, used: Collection[str], known: Collection[str]) -> None:
+def _known_names(derived: Derived) -> Collection[str]:
+    return {naming.name for naming in derived.names} | set(derived.productions) | PREDEFINED
+
+
+def _all_known(where: str, field: str, used: Collection[str], known: Collection[str]) -> None:
     if missing := sorted(set(used).difference(known)):
-        raise Malformed(f"{derived.where}: {field}: there is no name {missing[0]!r} in this skeleton")
+        raise Malformed(f"{where}: {field}: there is no name {missing[0]!r} in this skeleton")
 
 
 def _check_parts(derived: Derived) -> None:
@@ -104,10 +111,28 @@ def _check_shapes(derived: Derived) -> None:
 
 
 def _check_phrasings(derived: Derived) -> None:
+    _check_slots_said(derived, derived.template.phrasings, derived.where)
+
+
+def _check_slots_said(derived: Derived, phrasings: Collection[Node], where: str) -> None:
     for slot, production in derived.productions.items():
-        for phrasing in derived.template.phrasings:
+        for phrasing in phrasings:
             if production.phrase and slot not in names_in(phrasing):
-                raise Malformed(f"{derived.where}: phrasings: one of them does not say {{{slot}.phrase}}")
+                raise Malformed(f"{where}: phrasings: one of them does not say {{{slot}.phrase}}")
+
+
+def _check_translation(derived: Derived, language: str) -> None:
+    translation = derived.template.translations[language]
+    where = f"{translation.file}: {derived.skeleton.id}"
+    known = _known_names(derived)
+    for production in derived.productions.values():
+        if bool(production.phrase) != bool(translation.phrases.get(production.name)):
+            has = "lacks the phrase" if production.phrase else "has a phrase and the English none"
+            raise Malformed(f"{where}: phrases.{production.name}: the {language} wording {has}")
+    phrases = [translation.phrases.get(production.name, "") for production in derived.productions.values()]
+    for node in (*translation.phrasings, *phrases):
+        _all_known(where, "phrasings", names_in(node), known)
+    _check_slots_said(derived, translation.phrasings, where)
 
 
 def _check_tools(grammar: Grammar, derived: Derived, listed: Collection[str]) -> None:
@@ -139,6 +164,12 @@ def calls_of(part: Steps, solution: str) -> Node:
 def tools_of(derived: Derived, solution: str) -> set[str]:
     """Return the tools that a solution may use, over all branches of its conditions."""
     return {call["tool"] for call in _calls(derived, solution)}
+
+
+def servers_of(derived: Derived) -> set[str]:
+    """Return the servers whose tools a skeleton's tasks list."""
+    used = {tool for solution in derived.template.steps.solutions for tool in tools_of(derived, solution)}
+    return {tool.partition(".")[0] for tool in used} | set(derived.template.distract)
 
 
 def _calls(derived: Derived, solution: str) -> Iterator[Mapping[str, Any]]:

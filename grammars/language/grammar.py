@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from grammars.errors import Malformed
 from grammars.language.expressions import Expression
 from grammars.language.forms import Node, names_in
-from grammars.language.labels import Category, Difficulty
+from grammars.language.labels import ENGLISH, Category, Difficulty
 from grammars.language.ranges import Leveled, Range
 
 FEWEST_TOOLS, MOST_TOOLS = 12, 18
@@ -88,6 +89,21 @@ class Production:
 
 
 @dataclass(frozen=True)
+class Translation:
+    """Wordings of a template's goal in one language other than English.
+
+    Attributes:
+        file: the file that defines it, for messages.
+        phrasings: at least three wordings of the goal.
+        phrases: by production, for each that has a phrase in English.
+    """
+
+    file: str
+    phrasings: tuple[Node, ...]
+    phrases: Mapping[str, Node]
+
+
+@dataclass(frozen=True)
 class Template:
     """A task template: phrasings of a goal, nonterminals to expand, and the steps that make the task.
 
@@ -101,6 +117,7 @@ class Template:
         nonterminals: for each, its productions by name, in the order in which they contribute.
         distract: how many tools of each server are listed beside those that the solutions use; None means all.
         steps: what the template itself contributes.
+        translations: by language (BCP 47).
     """
 
     name: str
@@ -112,6 +129,25 @@ class Template:
     nonterminals: Mapping[str, Mapping[str, Production]]
     distract: Mapping[str, int | None]
     steps: Steps
+    translations: Mapping[str, Translation] = field(default_factory=dict)
+
+    def wordings(self, language: str) -> tuple[Node, ...]:
+        """Return the phrasings in a language that it has.
+
+        Raises:
+            Malformed: it has none in that language.
+        """
+        if language == ENGLISH:
+            return self.phrasings
+        if language not in self.translations:
+            raise Malformed(f"{self.file}: template {self.name}: it has no wordings in {language}")
+        return self.translations[language].phrasings
+
+    def phrase(self, production: Production, language: str) -> Node:
+        """Return the phrase of one of its productions in a language that it has."""
+        return (
+            production.phrase if language == ENGLISH else self.translations[language].phrases.get(production.name, "")
+        )
 
     @property
     def is_exact(self) -> bool:
@@ -168,8 +204,8 @@ class Draft:
         task: the task document.
         provenance: `grammar`, `grammar_digest`, `template`, `skeleton`, `parameters`, `bits` (log2 of the number
             of values that they could have had), `solutions` (each with `name`, `calls` and `answer`), `mutants` (each
-            with `name` and either `server` and `change` or `answer`), `given`, and `exact` where the goal rules out
-            twins (name to reason).
+            with `name` and either `server` and `change` or `answer`), `given`, `exact` where the goal rules out
+            twins (name to reason), and `goal_in_english` where the goal is in another language.
     """
 
     task: Mapping[str, Any] = field(repr=False)

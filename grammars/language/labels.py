@@ -14,6 +14,10 @@ Difficulty = Literal["easy", "medium", "hard"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
 
+ENGLISH = "en"
+LANGUAGE_TAG = r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*"
+"""The form of a language's name (BCP 47), such as `de` or `pt-BR`."""
+
 Trait = Literal["several_servers", "conditional"]
 """What a skeleton may be; `grammars.language.traits` finds it out."""
 TRAITS: tuple[Trait, ...] = get_args(Trait)

@@ -17,6 +17,7 @@ from grammars.language.checks import check_skeletons
 from grammars.language.derivation import skeletons
 from grammars.language.grammar import Grammar
 from grammars.language.templates import as_map, as_texts, only_known, read_templates
+from grammars.language.translations import add_translations
 from vault import strict_yaml
 from vault.canonical import digest
 from vault.errors import Malformed as NotYaml
@@ -24,7 +25,7 @@ from vault.errors import Malformed as NotYaml
 LIBRARY = Path(__file__).parents[1] / "library"
 DICTIONARIES = "dictionaries"
 
-_FILE = {"grammar", "version", "tools", "dictionaries", "productions", "templates"}
+_FILE = {"grammar", "language", "version", "tools", "dictionaries", "productions", "templates"}
 
 
 def library() -> list[str]:
@@ -118,7 +119,9 @@ def _grammar(documents: Mapping[str, dict[str, Any]], lists: _Lists, *, public: 
     head = [name for name, document in documents.items() if "version" in document]
     if len(head) != 1 or type(documents[head[0]]["version"]) is not int:
         raise Malformed(f"{', '.join(documents)}: exactly one file must give the grammar's version, an integer")
-    templates = read_templates(documents, lists)
+    translations = {name: document for name, document in documents.items() if "language" in document}
+    english = {name: document for name, document in documents.items() if name not in translations}
+    templates = add_translations(read_templates(english, lists), translations)
     return Grammar(
         server=names.pop(),
         version=documents[head[0]]["version"],

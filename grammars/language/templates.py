@@ -59,6 +59,14 @@ def only_known(value: Mapping[str, Any], keys: set[str], where: str) -> None:
         raise Malformed(f"{where} unknown key {min(extra)!r}; known are {', '.join(sorted(keys))}")
 
 
+def parse_phrasings(spec: Mapping[str, Any], where: str) -> tuple[Node, ...]:
+    """Compile the wordings of a goal; there are at least FEWEST_PHRASINGS different ones."""
+    phrasings = as_texts(spec.get("phrasings"), f"{where}: phrasings")
+    if len(set(phrasings)) < FEWEST_PHRASINGS:
+        raise Malformed(f"{where}: phrasings: at least {FEWEST_PHRASINGS} different ones are needed")
+    return tuple(compile_text(text, f"{where}: phrasings") for text in phrasings)
+
+
 def _is_level(value: Any) -> TypeGuard[Difficulty]:
     return value in DIFFICULTIES
 
@@ -113,9 +121,6 @@ class _Reader:
         levels = _levels(spec.get("difficulty"), f"{where}: difficulty")
         if "max_steps" not in spec:
             raise Malformed(f"{where}: max_steps: it is missing; say how many calls an agent may make")
-        phrasings = as_texts(spec.get("phrasings"), f"{where}: phrasings")
-        if len(set(phrasings)) < FEWEST_PHRASINGS:
-            raise Malformed(f"{where}: phrasings: at least {FEWEST_PHRASINGS} different ones are needed")
         own = as_map(spec.get("productions"), f"{where}: productions")
         known = {**around, **{key: (f"{where}: productions.{key}", value) for key, value in own.items()}}
         return Template(
@@ -124,7 +129,7 @@ class _Reader:
             category=category,
             difficulties=levels,
             max_steps=Leveled.parse(spec.get("max_steps"), f"{where}: max_steps", levels),
-            phrasings=tuple(compile_text(text, f"{where}: phrasings") for text in phrasings),
+            phrasings=parse_phrasings(spec, where),
             nonterminals={
                 slot: {
                     option: self._production(option, known, f"{where}: nonterminals.{slot}", levels)

@@ -1,4 +1,4 @@
-"""Traits of a skeleton that a set counts: whether its tasks are of several servers, and whether they are conditional.
+"""Traits of a skeleton that a set counts: of several servers or not, conditional or not, and the goal's languages.
 
 A task is of **several servers** if each of its reference solutions calls tools of two servers or more; listed tools
 that no solution calls count for nothing. It is **conditional** if its goal has a condition that the agent must evaluate
@@ -24,6 +24,15 @@ CONDITION = "condition"
 def traits(grammar: Grammar) -> Mapping[str, frozenset[Trait]]:
     """Return the traits of every skeleton of a grammar, by the skeleton's id."""
     return MappingProxyType({skeleton.id: frozenset(_traits(grammar, skeleton)) for skeleton in skeletons(grammar)})
+
+
+@lru_cache(maxsize=32)
+def languages(grammar: Grammar) -> Mapping[str, frozenset[str]]:
+    """Return the languages other than English in which every skeleton of a grammar has wordings, by its id."""
+    templates = grammar.templates
+    return MappingProxyType(
+        {skeleton.id: frozenset(templates[skeleton.template].translations) for skeleton in skeletons(grammar)}
+    )
 
 
 def _traits(grammar: Grammar, skeleton: Skeleton) -> list[Trait]:

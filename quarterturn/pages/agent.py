@@ -1,8 +1,8 @@
 """Page of one agent: its months with the ranked success rate, and what it passed of retired tasks. Pure.
 
 An agent is a submitter and a name. What a leaderboard does not show is not here either: of a party's runs in a month
-and a track it is the one that counts, and figures are rounded to half a point. Counts by server and category are of
-retired tasks, whose results are public.
+and a track it is the one that counts, and figures are rounded to half a point. Counts by server, category and
+language are of retired tasks, whose results are public; those by language are shown where there are several.
 """
 
 from __future__ import annotations
@@ -97,9 +97,11 @@ def _retired(runs: Collection[int], counts: Sequence[Item]) -> Grid:
             total = sums[count["by"], count["name"]]
             total[0] += count["attempted"]
             total[1] += count["passed"]
+    several = len([by for by, _ in sums if by == "language"]) > 1
     rows = [
         {"by": by, "name": name, "attempted": attempted, "passed": passed, "success": passed / attempted}
         for (by, name), (attempted, passed) in sorted(sums.items(), key=lambda item: (item[0][0] != "server", item[0]))
+        if by != "language" or several
     ]
     return Grid("retired", "Retired tasks of these runs, by server and category", columns, rows)
 

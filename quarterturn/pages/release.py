@@ -43,7 +43,7 @@ class Published:
         manifest: what it says of itself.
         sizes: the bytes of its files, by their names.
         tasks: its tasks, without their goals.
-        counts: how many of them each run passed, by server and by category.
+        counts: how many of them each run passed, by server, category and language.
         lines: the lines of all leaderboards, each with its month.
     """
 

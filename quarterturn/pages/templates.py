@@ -6,8 +6,10 @@ it is used (`|safe`): it holds numbers, words of ours, and names that were escap
 
 from __future__ import annotations
 
+import hashlib
 import html
 import re
+from base64 import b64encode
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,19 @@ def coded(text: str) -> str:
 def render(name: str, **data: Any) -> str:
     """Fill a template."""
     return environment().get_template(name).render(**data)
+
+
+@cache
+def inline_style(*names: str) -> str:
+    """Return style sheets as one, for a page that is a file of its own."""
+    return "".join((HERE / name).read_text(encoding="utf-8") for name in names)
+
+
+@cache
+def inline_style_hash(*names: str) -> str:
+    """Return the hash by which a content policy allows them."""
+    digest = hashlib.sha256(inline_style(*names).encode()).digest()
+    return f"'sha256-{b64encode(digest).decode()}'"
 
 
 def script(name: str) -> bytes:

@@ -8,18 +8,15 @@ escaped, and characters that hide or move others are written out.
 
 from __future__ import annotations
 
-import hashlib
 import json
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from quarterturn import trace_text
 from quarterturn.pages.drawing import svg
 from quarterturn.pages.drawing.charts import Row, scale, whisker
 from quarterturn.pages.drawing.formatting import NONE, decimal, percent
-from quarterturn.pages.templates import HERE, render
+from quarterturn.pages.templates import inline_style, inline_style_hash, render
 
 MAX_SHOWN_CHARACTERS = 20_000
 """Of a result or of arguments, of which the run's file has all."""
@@ -34,6 +31,7 @@ MARKS = {
 }
 VERDICTS = {"true": "✓", "false": "✗", "unknown": "?"}
 HEIGHT, MIDDLE = 16, 8.0
+STYLES = ("page.css", "trace.css")
 
 Item = Mapping[str, Any]
 
@@ -44,7 +42,7 @@ def page(figures: Item) -> str:
     return render(
         "trace.html.jinja",
         policy=f"default-src 'none'; style-src {style_hash()}; base-uri 'none'; form-action 'none'",
-        style=_style(),
+        style=inline_style(*STYLES),
         title=figures["title"],
         counts=[
             ("Tasks", str(len(figures["tasks"]))),
@@ -65,15 +63,9 @@ def page(figures: Item) -> str:
     )
 
 
-@cache
-def _style() -> str:
-    return "".join((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "trace.css"))
-
-
-@cache
 def style_hash() -> str:
     """Return the hash by which a content policy allows the page's style sheet."""
-    return f"'sha256-{b64encode(hashlib.sha256(_style().encode()).digest()).decode()}'"
+    return inline_style_hash(*STYLES)
 
 
 def _task(task: Item) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from quarterturn.errors import Unavailable
 from quarterturn.runners.dispatcher import Offer
@@ -72,14 +73,21 @@ class RemotePlayer:
     def prepare(self, serving: Serving) -> RemoteServing:
         """Return a serving to be offered, or one that an earlier process of this run has started, by its handle."""
         row = self.fleet.runners.serving(serving.handle)
-        return RemoteServing(self, serving, has_started=row is not None)
+        return RemoteServing(self, serving, self.fleet.runners.name(row.runner) if row is not None else None)
 
 
 class RemoteServing:
-    """One serving on a runner (`sandbox.servings.player.PreparedServing`)."""
+    """One serving on a runner (`sandbox.servings.player.PreparedServing`).
 
-    def __init__(self, player: RemotePlayer, serving: Serving, *, has_started: bool) -> None:
-        self._player, self._fleet, self._serving, self._has_started = player, player.fleet, serving, has_started
+    Args:
+        player: whose fleet offers it.
+        serving: what is played.
+        started_by: the name of the runner on which an earlier process has started it, or None.
+    """
+
+    def __init__(self, player: RemotePlayer, serving: Serving, started_by: str | None) -> None:
+        self._player, self._fleet, self._serving = player, player.fleet, serving
+        self._has_started, self._played_by = started_by is not None, started_by or ""
         self._is_over = False
         self._model: ModelLink | None = None
 
@@ -93,7 +101,7 @@ class RemoteServing:
         """
         if not self._has_started:
             self._start(record_serving, stop)
-        hand_in = self._wait_for_hand_in(stop)
+        hand_in = replace(self._wait_for_hand_in(stop), played_by=self._played_by)
         self._is_over = True
         return hand_in if self._serving.session.model is None else self._with_model_calls(hand_in)
 
@@ -125,6 +133,8 @@ class RemoteServing:
         if self._serving.session.model is not None and self._player.models is not None:
             self._model = self._player.models.open()
             self._fleet.models.open(serving.handle, self._model, model_token(key))
+        if offer.runner is not None:
+            self._played_by = self._fleet.runners.name(offer.runner)
         record_serving()
         if self._player.run is None:
             self._fleet.record_start(serving.handle)

@@ -15,6 +15,9 @@ from quarterturn.runners.store import RunnerRecord, ServingRecord
 from sandbox.runs.store import ENDED, Runs
 from vault.canonical import canonical
 
+WHO = "runners"
+"""Who opens sealed results, in the access log."""
+
 
 @dataclass(frozen=True, slots=True)
 class Registration:
@@ -37,10 +40,21 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class PlayedServing:
-    """A serving of an official run that a runner started, and whether the run's result of its task came of it."""
+    """A serving of an official run that a runner started.
 
-    serving: ServingRecord
+    Attributes:
+        run: the run.
+        task: the task.
+        serving: its row; None where only the sealed result names the runner, so the row was changed or taken away.
+        gave_result: whether the run's result of the task came of it.
+        sealed_as: whom the sealed result names, where that contradicts the row; else empty.
+    """
+
+    run: int
+    task: str
+    serving: ServingRecord | None
     gave_result: bool
+    sealed_as: str = ""
 
 
 class RunnerService:
@@ -106,14 +120,47 @@ class RunnerService:
     def revoke(self, name: str) -> Sequence[PlayedServing]:
         """Put a runner out, and return every serving of an official run that it started, the oldest first.
 
+        Rows can be changed by whoever writes to the database, and what is sealed with a result cannot. So results that
+        name the runner and have no row of it are listed too, and rows that a result contradicts are marked.
+
         Raises:
             NotFound: there is no runner of this name.
+            Locked: the key ring is; the runner is put out all the same.
         """
-        return [
-            PlayedServing(serving, self._gave_result(serving.handle, serving.run, serving.task))
-            for serving in self._runners.revoke(name)
-            if serving.run is not None
+        served = [
+            (serving.run, serving.task, serving) for serving in self._runners.revoke(name) if serving.run is not None
         ]
+        sealed = self._sealed_players(name, {run for run, _, _ in served})
+        listed = [self._played(name, run, serving, sealed.get((run, task), ("",))[-1]) for run, task, serving in served]
+        with_row = {(run, task) for run, task, _ in served}
+        return listed + [
+            PlayedServing(run, task, None, gave_result=players[-1] == name)
+            for (run, task), players in sealed.items()
+            if name in players and (run, task) not in with_row
+        ]
+
+    def _sealed_players(self, name: str, served: Collection[int]) -> dict[tuple[int, str], Sequence[str]]:
+        """Map each run and task to who played its attempts, of runs that were served or open after it was added."""
+        since, why = self._runners.added_at(name), f"list what runner {name} played"
+        return {
+            (run.number, task): players
+            for run in self._runs.list()
+            if run.ended_at is None or run.ended_at >= since or run.number in served
+            for task, players in self._runs.players(run.number, who=WHO, why=why).items()
+        }
+
+    def _played(self, name: str, run: int, serving: ServingRecord, sealed_player: str) -> PlayedServing:
+        """Compare a row with the one whom the sealed result names: empty where there is none, or it is an old one."""
+        rows = self._runners.servings(run=run, task=serving.task)
+        is_last = rows[-1] == serving
+        if sealed_player == name:
+            is_last_of_runner = [row for row in rows if row.runner == serving.runner][-1] == serving
+            return PlayedServing(run, serving.task, serving, gave_result=is_last_of_runner)
+        if sealed_player:
+            return PlayedServing(run, serving.task, serving, gave_result=False, sealed_as=sealed_player * is_last)
+        return PlayedServing(
+            run, serving.task, serving, gave_result=is_last and serving.task in self._runs.finished(run)
+        )
 
     def take(self, runner: RunnerRecord) -> Offer | None:
         """Give a runner the next serving for its box and class, encrypted; None where there is none now."""
@@ -178,10 +225,6 @@ class RunnerService:
             if row is None or row.state == "closed" or self._has_ended(row):
                 self._fleet.close(handle)
         self._handed_in.remove_parts()
-
-    def _gave_result(self, handle: str, run: int, task: str) -> bool:
-        """Say whether it is the last serving of a task that its run has a result of: an earlier one did not count."""
-        return task in self._runs.finished(run) and self._runners.servings(run=run, task=task)[-1].handle == handle
 
     def _has_ended(self, row: ServingRecord) -> bool:
         return self._runners.now() >= row.due if row.run is None else self._runs.get(row.run).state in ENDED

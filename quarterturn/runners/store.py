@@ -104,6 +104,22 @@ class Runners:
             row = session.exec(select(RunnerRow).where(RunnerRow.name == name)).one_or_none()
         return self._accounts.renew(row.token, days) if row else self.add(name, days)
 
+    def added_at(self, name: str) -> datetime:
+        """Return when a runner was added, whether it was revoked since or not.
+
+        Raises:
+            NotFound: there is no runner of this name.
+        """
+        with Session(self._engine) as session:
+            token_id = _row_named(session, name).token
+        return next(token.created_at for token in self._accounts.list() if token.id == token_id)
+
+    def name(self, token: int) -> str:
+        """Return the name of the runner of this token, or an empty one where its row is gone."""
+        with Session(self._engine) as session:
+            row = session.get(RunnerRow, token)
+            return row.name if row is not None else ""
+
     def list(self) -> Sequence[RunnerRecord]:
         """List the runners that were not revoked, by name."""
         revoked = {token.id for token in self._accounts.list() if token.revoked_at is not None}
@@ -143,9 +159,7 @@ class Runners:
             NotFound: there is no runner of this name.
         """
         with transaction(self._engine) as session:
-            row = session.exec(select(RunnerRow).where(RunnerRow.name == name)).one_or_none()
-            if row is None:
-                raise NotFound(f"there is no runner '{name}'; `quarterturn runner list` names them")
+            row = _row_named(session, name)
             token = row.token
             own, open_states = col(ServingRow.runner) == token, col(ServingRow.state) == "started"
             session.exec(update(ServingRow).where(own, open_states).values(state="closed", ended_at=self._now()))
@@ -208,6 +222,13 @@ class Runners:
 
     def _now(self) -> datetime:
         return self._clock().astimezone(UTC)
+
+
+def _row_named(session: Session, name: str) -> RunnerRow:
+    row = session.exec(select(RunnerRow).where(RunnerRow.name == name)).one_or_none()
+    if row is None:
+        raise NotFound(f"there is no runner '{name}'; `quarterturn runner list` names them")
+    return row
 
 
 def _runner(row: RunnerRow) -> RunnerRecord:

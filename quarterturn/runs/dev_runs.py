@@ -141,14 +141,16 @@ def dev(
     trials: int = 1,
     prepared: tuple[Submission, Box] | None = None,
     player: ServingPlayer | None = None,
+    where: str = "on the dev set",
 ) -> DevRun:
     """Run public tasks `trials` times, here or where a `player` does.
 
-    `sender` signs requests to an endpoint, and `terms` are those of a home.
+    `sender` signs requests to an endpoint, `terms` are those of a home, and progress is shown as that of the agent
+    `where`.
     """
     own = chosen.run_class(private=False)
     submitted, box = prepared or prepare(chosen)
-    label = f"{submitted.name} on the dev set"
+    label = f"{submitted.name} {where}"
     planned = [PlannedTask(task) for task in tasks]
     playing = nullcontext() if player else machine_lock.playing(own, lambda: not is_held(lease))
     with playing, chosen.places(sender) as places, out.progress(label, len(tasks) * trials) as advance:

@@ -42,7 +42,7 @@ class NewFinding:
 
     Attributes:
         kind: `leak`, `copy`, `family`, `task`, `echo`; or, without a p-value, `exposure`, `unknown`, `unclear`,
-            `verdict`.
+            `verdict`, `replay`.
         subject: a submitter, two of them (`A|B`), a template's tag, a task's id, or a run and a task (`RUN/TASK`).
         month: the month of the rotation.
         p_value: the p-value of the test.

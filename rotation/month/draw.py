@@ -24,7 +24,7 @@ from grammars.language.grammar import Draft, Grammar
 from grammars.language.labels import Category, Difficulty
 from rotation.errors import NotFound
 from rotation.month.sets import Stratum
-from rotation.month.trait_quotas import Demand, eligible
+from rotation.month.trait_quotas import Demand, eligible, language_of
 
 
 def stream(seed: bytes, stratum: Stratum) -> random.Random:
@@ -60,7 +60,8 @@ def drafts(
     grammar, dice = grammars[stratum.server], stream(seed, stratum)
     while True:
         used = exclude()
-        own = eligible(grammar, stratum, demands.get(stratum, {}), used)
+        demand = demands.get(stratum, {})
+        own = eligible(grammar, stratum, demand, used)
         yield sample(
             grammar,
             dice,
@@ -68,6 +69,7 @@ def drafts(
             difficulty=cast("Difficulty", stratum.difficulty),
             exclude={*used, *spared(grammar, stratum, mix, used, demands)},
             only=own,
+            language=language_of(demand),
         )
 
 

@@ -16,6 +16,7 @@
     reserve = 1                 # spare tasks of each server, for refills
     several_servers = 1         # for how many of the servers these are tasks of several servers
     conditional = 1             # for how many of them they are conditional
+    languages = {de = 1}        # for how many of them their goals are in German
 
 `parse` refuses unknown keys, wrong types and numbers that do not add up, each with a sentence that names the key.
 """
@@ -30,7 +31,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from grammars.language.labels import CATEGORIES, DIFFICULTIES
+from grammars.language.labels import CATEGORIES, DIFFICULTIES, ENGLISH, LANGUAGE_TAG
 from rotation.errors import Malformed
 
 COHORTS = 4
@@ -71,6 +72,8 @@ KEYS: Mapping[str, Mapping[str, str]] = {
         "Default: as it comes.",
         "conditional": "For how many of these servers, at least and by lot, the goal has a condition. Default: as it "
         "comes.",
+        "languages": "For how many of these servers, by lot, the goals are in a language: a table from BCP 47 tags to "
+        "numbers. Default: all goals are in English.",
     },
     "quotas": {
         "private_per_month": "Private runs per party and benchmark month.",
@@ -98,6 +101,7 @@ class MixRow:
     reserve: int = 0
     several_servers: int | None = None
     conditional: int | None = None
+    languages: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +221,7 @@ def _rows(top: _Table, servers: tuple[str, ...]) -> Iterator[MixRow]:
             reserve=table.number("reserve", default=0),
             several_servers=table.number("several_servers") if "several_servers" in values else None,
             conditional=table.number("conditional") if "conditional" in values else None,
+            languages=_languages(table, f"mix[{number}].languages"),
         )
         _require_quotas(row, f"mix[{number}].")
         for server in row.servers:
@@ -239,6 +244,20 @@ def _require_quotas(row: MixRow, where: str) -> None:
             raise Malformed(f"{where}{key}: single-tool tasks are of one server and have no condition: leave it out")
         if least and least > len(row.servers):
             raise Malformed(f"{where}{key}: {least} of {len(row.servers)} servers: write {len(row.servers)} or fewer")
+    if (translated := sum(row.languages.values())) > len(row.servers):
+        raise Malformed(
+            f"{where}languages: {translated} of {len(row.servers)} servers: write {len(row.servers)} or fewer"
+        )
+
+
+def _languages(table: _Table, where: str) -> Mapping[str, int]:
+    languages = table.table("languages")
+    for tag, servers in languages.items():
+        if not re.fullmatch(LANGUAGE_TAG, tag) or tag == ENGLISH:
+            raise Malformed(f"{where}: '{tag}' is no BCP 47 tag of a language other than {ENGLISH}: write de or pt-BR")
+        if type(servers) is not int or servers < 1:
+            raise Malformed(f"{where}.{tag}: write a number of servers, 1 or more, not {servers!r}")
+    return languages
 
 
 def _require_sum(parsed: SetFile) -> None:

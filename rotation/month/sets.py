@@ -6,7 +6,8 @@ it balanced.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from grammars.language.labels import TRAITS, Trait
 from rotation.errors import Malformed, NotFound
-from rotation.month.set_file import COHORTS, TRACKS, SetFile, parse
+from rotation.month.set_file import COHORTS, TRACKS, MixRow, SetFile, parse
 
 if TYPE_CHECKING:  # loads SQLAlchemy, which sets need for nothing
     from vault.store.tasks import TaskRecord
@@ -39,15 +40,15 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True)
 class TraitQuota:
-    """How many of some strata must be of tasks with a trait.
+    """How many of some strata must be of tasks with a trait, or with goals in a language.
 
     Attributes:
-        trait: what their tasks are (`grammars.language.traits`).
+        trait: what their tasks are (`grammars.language.traits`), or the BCP 47 tag of their goals' language.
         strata: those that it counts, one a server.
         least: how many of them, in each draw of a cohort and in the dev set.
     """
 
-    trait: Trait
+    trait: Trait | str
     strata: tuple[Stratum, ...]
     least: int
 
@@ -99,13 +100,21 @@ class SetSpec:
             trait_quotas=tuple(
                 TraitQuota(trait, tuple(Stratum(server, row.category, row.difficulty) for server in row.servers), least)
                 for row in file.mix
-                for trait in TRAITS
-                if (least := getattr(row, trait)) is not None
+                for trait, least in _quotas(row)
             ),
             tracks=file.tracks,
             quotas=file.quotas,
             text=text,
         )
+
+    @property
+    def languages(self) -> dict[str, int]:
+        """Count the tasks of a cohort by their goals' language, those in English left out."""
+        counts = Counter[str]()
+        for quota in self.trait_quotas:
+            if quota.trait not in TRAITS:
+                counts[quota.trait] += quota.least * self.per_cohort[quota.strata[0]]
+        return dict(counts)
 
     @property
     def cohort_size(self) -> int:
@@ -148,6 +157,12 @@ class SetSpec:
                 f"the dev set of '{self.name}' has tasks of {', '.join(missing)}, which have no shipped grammar: dev "
                 "tasks are public, so they are drawn from shipped grammars alone. Write dev = 0 for these servers"
             )
+
+
+def _quotas(row: MixRow) -> Iterator[tuple[str, int]]:
+    """Yield the traits and languages that a table of the mix counts; languages last, since they may be scarcest."""
+    yield from ((trait, least) for trait in TRAITS if (least := getattr(row, trait)) is not None)
+    yield from row.languages.items()
 
 
 def _shipped() -> dict[str, SetSpec]:

@@ -4,10 +4,12 @@
     2. judge     when no result can be added any more, the seed and the log's root choose the results
        (`vault.ledger.statements.spot_check`),
                  and a second judge judges each chosen result's state (`Checked.here` tells whether it ran in the first
-                 one's process); each new verdict is sealed at once, so a resumed step does not repeat it
-    3. drop      the sealed states of the month are deleted, except those whose verdicts differ: they stay until the
-                 next spot check
-    4. conclude  the counts are fixed for the `retire` statement, and differing verdicts become findings
+                 one's process); of one that a runner handed in, the transcript is replayed too, and the states are
+                 compared (`sandbox.runs.replay`); each check is sealed at once, so a resumed step does not repeat it
+    3. drop      the sealed states of the month are deleted, except those that differ in one of the two: they stay until
+                 the next spot check
+    4. conclude  the counts of verdicts are fixed for the `retire` statement; verdicts and states that differ become
+                 findings, and replays are shown to maintainers alone
 
 A result is bound by the ledger, so it never changes. A result without a state (the world broke, or nothing was served)
 is chosen like any other, and is not judged. The judged state is that of the attempt that counts.
@@ -33,8 +35,9 @@ from rotation.turn.turn_facts import SPOT_CHECK, SPOT_CHECK_DETAIL
 from sandbox.claim_judge.exchange import ClaimExchange
 from sandbox.errors import Unjudged
 from sandbox.judge import WORKER
-from sandbox.results.outcome import TaskRun
+from sandbox.results.outcome import THE_SERVICE, TaskRun
 from sandbox.results.unjudged import UnjudgedResult
+from sandbox.runs.replay import ReplayResult
 from sandbox.runs.store import RunRecord, Runs, RunState
 from vault.commitment import commitment
 from vault.ledger.statements.spot_check import LABEL, is_chosen
@@ -42,7 +45,7 @@ from vault.store.tasks import Vault
 from vault.task.document import Task
 from verifiers.language.verdict import Verdict
 
-KIND = "verdict"
+VERDICT_KIND, REPLAY_KIND = "verdict", "replay"
 _SEED, _AGAIN = "spot-seed/", "again/"
 
 
@@ -59,6 +62,9 @@ class Rejudge(Protocol):
             Unavailable: no judge can be reached now.
         """
 
+    def replay(self, box: str, task: Task, left: UnjudgedResult) -> ReplayResult:
+        """Play the calls of a transcript again, and compare what they leave with what was handed in."""
+
 
 @dataclass(frozen=True, slots=True)
 class Checked:
@@ -71,6 +77,8 @@ class Checked:
         differs: whether the second verdict, or the sealed outcome, differs from the bound result.
         here: whether the first verdict came from the same process as the second.
         passed: whether the result counts as passed.
+        runner: the runner that handed the state in, by what is sealed; empty if none did.
+        replay: what replaying its transcript came to; empty if that was not tried.
     """
 
     run: int
@@ -79,6 +87,13 @@ class Checked:
     differs: bool = False
     here: bool = False
     passed: bool = False
+    runner: str = ""
+    replay: str = ""
+
+    @property
+    def has_other_state(self) -> bool:
+        """Whether its transcript leads to another state than the one that was handed in."""
+        return self.replay == ReplayResult.DIFFERS
 
     @property
     def name(self) -> str:
@@ -142,19 +157,21 @@ class SpotChecks:
         return SpotCheck(month, seed, salt, tuple(results))
 
     def drop_states(self, check: SpotCheck | None) -> None:
-        """Delete every sealed state except those with differing verdicts (step 3)."""
-        differing = [result for result in check.results if result.differs] if check else []
+        """Delete every sealed state except those that differ (step 3)."""
+        results = check.results if check else ()
+        differing = [result for result in results if result.differs or result.has_other_state]
         for record in self._runs.list():
             self._runs.drop_left(record.number, [result.task for result in differing if result.run == record.number])
 
     def conclude(self, session: Session, check: SpotCheck) -> dict[str, str]:
-        """Record differing verdicts as findings, and give the spot check's facts for the turn (step 4)."""
+        """Record what differs as findings, and give the spot check's facts for the turn (step 4)."""
         for result in check.results:
             if result.differs:
-                finding = NewFinding(
-                    KIND, result.name, check.month, detail="its state was judged again, to another verdict"
-                )
-                self._findings.add(session, finding)
+                detail = "its state was judged again, to another verdict"
+                self._findings.add(session, NewFinding(VERDICT_KIND, result.name, check.month, detail=detail))
+            if result.has_other_state:
+                detail = f"its calls, played again, leave another state than the runner {result.runner} handed in"
+                self._findings.add(session, NewFinding(REPLAY_KIND, result.name, check.month, detail=detail))
         self._vault.drop_blobs(f"{_AGAIN}{check.month}/", session=session)
         facts = {
             "seed": check.seed.hex(),
@@ -163,10 +180,15 @@ class SpotChecks:
             "judged": sum(result.judged for result in check.results),
             "differed": sum(result.differs for result in check.results),
         }
+        replays = [(result.name, result.runner, result.replay) for result in check.results]
         more = {
             "differed": [result.name for result in check.results if result.differs],
             "stateless": [result.name for result in check.results if result.passed and not result.judged],
             "here": sum(result.here for result in check.results),
+            "replays": {
+                replay.value: [f"{name} ({runner})" for name, runner, outcome in replays if outcome == replay]
+                for replay in ReplayResult
+            },
         }
         return {SPOT_CHECK: json.dumps(facts), SPOT_CHECK_DETAIL: json.dumps(more)}
 
@@ -191,6 +213,8 @@ class SpotChecks:
         left = self._runs.open_left(number, task_id, who=WHO, why=why)
         opened = self._vault.open(task_id, who=WHO, why=why).task
         task = self._vault.served(opened, record.submitter, record.month)
+        if left.played_by not in ("", THE_SERVICE):
+            checked = replace(checked, runner=left.played_by, replay=again.replay(record.box, task, left).value)
         try:
             verdict = again.verdict(record.box, task, left, outcome.claims)
         except Unjudged:

@@ -12,6 +12,12 @@ STEPS = ("stop", "close", "check", "retire", "publish", "commit", "set", "sign",
 SPOT_CHECK, SPOT_CHECK_DETAIL = "spot_check", "spot_check_more"
 """The facts of a turn that hold the spot check: the entry of the `retire` statement, and what maintainers see of it."""
 
+_REPLAYS = {
+    "differs": "lead to another state than the runner handed in (look at that runner)",
+    "not-comparable": "nothing can be said: two replays differ likewise (times, random ids), or a call was cut off",
+    "not-played": "could not be played again on this machine",
+}
+
 
 def spot_check(turn: Turn) -> dict[str, Any] | None:
     """Return the spot check's entry for the `retire` statement; None if no seed was committed to."""
@@ -30,4 +36,8 @@ def spot_check_lines(turn: Turn) -> list[str]:
         lines.append(f"  otherwise: {', '.join(more['differed'])}: look at the workers that played these runs")
     if more["stateless"]:
         lines.append(f"  passed, and could not be judged again: {', '.join(more['stateless'])}")
+    replays: dict[str, list[str]] = more.get("replays", {})  # an earlier version replayed nothing
+    if count := sum(map(len, replays.values())):
+        lines.append(f"  transcripts from runners: {count} chosen, {len(replays['same'])} lead to the same state")
+    lines += [f"  {text}: {', '.join(names)}" for outcome, text in _REPLAYS.items() if (names := replays.get(outcome))]
     return lines

@@ -77,15 +77,23 @@ def mean(clusters: Sequence[Sequence[float]]) -> Figure:
 
     From one cluster alone no variance can be told: its interval is all of 0 to 1.
     """
+    figure = unbounded_mean(clusters)
+    if figure.low is None or figure.high is None:
+        return Figure(figure.value, figure.n, 0.0, 1.0) if figure.n else NOTHING
+    return Figure(figure.value, figure.n, max(0.0, figure.low), min(1.0, figure.high))
+
+
+def unbounded_mean(clusters: Sequence[Sequence[float]]) -> Figure:
+    """Return the mean of any values, with a t interval whose variance is between clusters; one alone gives none."""
     n, k = sum(map(len, clusters)), len(clusters)
     if n == 0:
         return NOTHING
     value = math.fsum(map(math.fsum, clusters)) / n
     if k < MIN_CLUSTERS:
-        return Figure(value, n, 0.0, 1.0)
+        return Figure(value, n, None, None)
     spread = math.fsum((math.fsum(cluster) - len(cluster) * value) ** 2 for cluster in clusters)
     half = student(k - 1) * math.sqrt(k / (k - 1) * spread) / n
-    return Figure(value, n, max(0.0, value - half), min(1.0, value + half))
+    return Figure(value, n, value - half, value + half)
 
 
 def quantile(clusters: Sequence[Sequence[float]], q: float) -> Figure:

@@ -19,6 +19,8 @@ from verifiers.language.verdict import Evidence, Verdict
 
 RUN = "run"
 """What stands for a predicate in the evidence where a failure counts and no predicate's word."""
+THE_SERVICE = "the service"
+"""Who played an attempt that no runner played; no runner can have this name (`sandbox.pseudonyms`)."""
 _PLAIN = (
     *("task_id", "category", "max_steps", "failure", "code", "attempts"),
     *("output", "exit_code", "judged_by", "goal", "served"),
@@ -46,6 +48,8 @@ class TaskRun:
         exit_code: the status with which the program ended (128 + n where a signal n ended it); None if it had not
             ended when the session did, or nobody knows.
         earlier: the attempts before this one, which count for nothing and are kept with it.
+        played_by: the name of the runner that played this attempt, or `THE_SERVICE`; empty where nobody handed anything
+            in, or an earlier version sealed it. It is sealed with the result, and `as_json` leaves it out.
         judged_by: who had this attempt's state read and judged (`sandbox.judge.WORKER`); empty where there was none.
         goal: the goal as the agent was told it, in the variant of its submitter; empty where no transcript was left.
         served: the SHA-256 (hex) of the canonical task as it was served, in that variant; empty likewise.
@@ -66,6 +70,7 @@ class TaskRun:
     output: str = field(default="", repr=False)
     exit_code: int | None = field(default=None, repr=False)
     earlier: tuple[TaskRun, ...] = field(default=(), repr=False)
+    played_by: str = ""
     judged_by: str = field(default="", repr=False)
     goal: str = field(default="", repr=False)
     served: str = field(default="", repr=False)
@@ -118,9 +123,14 @@ class TaskRun:
             **({"claims": [exchange.as_json() for exchange in self.claims]} if self.claims else {}),
         }
 
+    def to_sealed_json(self) -> dict[str, Any]:
+        """Return the run as plain JSON values to be sealed: `as_json`, and who played each attempt."""
+        earlier = [attempt.to_sealed_json() for attempt in self.earlier]
+        return self.as_json() | {"played_by": self.played_by, "earlier": earlier}
+
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> TaskRun:
-        """Read back what `as_json` gave."""
+        """Read back what `as_json` or `to_sealed_json` gave."""
         read = {
             "verdict": Verdict(value["verdict"]),
             "evidence": _evidence(value["evidence"]),

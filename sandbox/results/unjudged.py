@@ -36,6 +36,7 @@ class UnjudgedResult:
         earlier: the attempts before this one.
         baseline: what was read back of the untouched state.
         machine: the facts of the check of the machinery, where the world broke.
+        played_by: as for `TaskRun`.
     """
 
     task_id: str
@@ -47,6 +48,7 @@ class UnjudgedResult:
     earlier: tuple[TaskRun, ...] = field(default=(), repr=False)
     baseline: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     machine: AttemptFacts | None = None
+    played_by: str = ""
 
     def to_bytes(self) -> bytes:
         """Write it: a line of JSON, and compressed together the state's tar and all that was read back."""
@@ -57,8 +59,9 @@ class UnjudgedResult:
             "transcript": self.transcript.as_json(),
             "output": self.output,
             "phases": dict(self.phases),
-            "earlier": [run.as_json() for run in self.earlier],
+            "earlier": [run.to_sealed_json() for run in self.earlier],
             "machine": self.machine and asdict(self.machine),
+            "played_by": self.played_by,
             "dumps": {name: len(dump) for name, dump in self.state.dumps.items()},
             "baseline": {name: len(dump) for name, dump in self.baseline.items()},
         }
@@ -69,7 +72,7 @@ class UnjudgedResult:
     def from_bytes(cls, data: bytes) -> UnjudgedResult:
         """Read back what `to_bytes` wrote; it was sealed in between, so nobody else did.
 
-        What an earlier version sealed has neither dumps nor the check of the machinery.
+        What an earlier version sealed has neither dumps, nor the check of the machinery, nor who played it.
         """
         head, _, compressed = data.partition(b"\n")
         value: dict[str, Any] = json.loads(head)

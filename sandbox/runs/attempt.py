@@ -198,6 +198,7 @@ def _outcome(job: Job, handed_in: HandIn, judged: _Judged, ruling: Ruling, phase
         phases=phases,
         output=handed_in.output,
         exit_code=agent.exit_code if agent else None,
+        played_by=handed_in.played_by,
         judged_by=WORKER if judged.judged else "",
         claims=judged.claims,
         goal=job.task.goal if transcript else "",

@@ -1,7 +1,8 @@
 """Spot check of sealed states: judges each a second time with readers and judges started for it alone.
 
 No agent is run, no task is served, and no language model is asked: what one replied is in the sealed result. What only
-a backend can read is read back in a fresh world, as at first. Nothing of a state is looked into by this process.
+a backend can read is read back in a fresh world, as at first. Nothing of a state is looked into by this process. What
+a runner handed in is also compared with what the calls of its transcript leave (`sandbox.runs.replay`).
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ from sandbox.judge import StateJudge
 from sandbox.judge.process import JUDGES, READERS
 from sandbox.judge.state_judge import as_it_is
 from sandbox.results.unjudged import UnjudgedResult
+from sandbox.runs.job import RunSetup
+from sandbox.runs.replay import ReplayResult, replay
 from sandbox.runs.task_world import question_of, read_by, untouched
 from sandbox.servings.state_reader import read_back
 from sandbox.world.frozen import FrozenState
+from vault.errors import kind_of
 from vault.task.document import Task
 from verifiers.language.verdict import Verdict
 
@@ -72,6 +76,22 @@ class JudgeAgain:
             except (Lost, OSError):
                 continue
         raise Unjudged(f"the state that was left of task {task.id} could not be judged again, {TRIES} times")
+
+    def replay(self, box: str, task: Task, left: UnjudgedResult) -> ReplayResult:
+        """Play the calls of a transcript again on this machine, and compare what they leave with what was handed in.
+
+        Args:
+            box: the name of the box that it was left in.
+            task: as it was served.
+            left: what was sealed.
+        """
+        try:
+            player = RunSetup.supervised(self._box(box)).player
+        except Exception as error:
+            if kind_of(error) is None:
+                raise
+            return ReplayResult.NOT_PLAYED  # this machine has no such box
+        return replay(player, self._judging, task, left)
 
     def _back(self, box: str, task: Task) -> Callable[[FrozenState], FrozenState]:
         servers = read_by(task)

@@ -291,6 +291,18 @@ class Runs:
         """
         return TaskRun.from_json(json.loads(self._vault.open_blob(_result(number, task_id), who=who, why=why)))
 
+    def players(self, number: int, *, who: str, why: str) -> dict[str, tuple[str, ...]]:
+        """Return who played each attempt at each finished task, the one that counts last, by what is sealed.
+
+        All together are one entry in the access log.
+        """
+        opened = self._vault.open_blobs(_result(number, ""), who=who, why=why)
+        results = {task_id: TaskRun.from_json(json.loads(data)) for task_id, data in opened.items()}
+        return {
+            task_id: tuple(attempt.played_by for attempt in (*result.earlier, result))
+            for task_id, result in results.items()
+        }
+
     def _move(self, before: RunRecord, event: str, session: Session | None, **changes: Any) -> RunRecord:
         """Move along the table by compare-and-swap."""
         after = TRANSITIONS.get((before.state, event))
@@ -322,7 +334,7 @@ def _left(number: int, task_id: str) -> str:
 
 def _pack(run: TaskRun) -> bytes:
     """Write a result as JSON. Not as canonical JSON, which has no form for all that an agent may send."""
-    return json.dumps(run.as_json()).encode("ascii")
+    return json.dumps(run.to_sealed_json()).encode("ascii")
 
 
 def _row_of(session: Session, number: int) -> RunRow:

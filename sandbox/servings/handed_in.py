@@ -21,6 +21,7 @@ from sandbox.errors import Malformed
 from sandbox.gateway import log_protocol
 from sandbox.model_gateway import log_protocol as model_log
 from sandbox.results.failure import AttemptFacts, Stage
+from sandbox.results.outcome import THE_SERVICE
 from sandbox.servings.state_reader import MAX_DUMP
 from sandbox.servings.strict_form import read_strictly
 from sandbox.transcript import WORST, CallRecord, Ended, ModelCall, Transcript
@@ -57,6 +58,7 @@ class HandIn:
             reader; None where the world did not give it.
         baseline: what the same readers read back of the untouched state, where the serving asks for it.
         machine: the facts of the check of the machinery, where the world broke; else None.
+        played_by: who played it, by whoever received it; its bytes don't say.
     """
 
     facts: AttemptFacts
@@ -66,6 +68,7 @@ class HandIn:
     state: FrozenState | None = field(default=None, repr=False)
     baseline: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     machine: AttemptFacts | None = None
+    played_by: str = THE_SERVICE
 
     @classmethod
     def of_lost_runner(cls) -> HandIn:

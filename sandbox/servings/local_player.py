@@ -21,6 +21,8 @@ In every path all of it is removed then, and nothing is ever used again. What on
 fresh world that holds nothing else (`sandbox.servings.state_reader`). Where the world broke, the machinery is checked
 without any agent (`sandbox.servings.machine_check`).
 
+A serving with a script of calls in the place of an agent (`sandbox.runs.replay`) has no steps 4 to 6.
+
 Whoever plays knows no task's id, no predicate and no list of free values, and parses nothing that an agent left.
 """
 
@@ -31,9 +33,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from sandbox.boxes.box import AgentLauncher, Box, ExitFacts, Place, RunningAgent, WorldLauncher
+from sandbox.boxes.box import AgentLauncher, Box, ExitFacts, Place, Program, RunningAgent, WorldLauncher
 from sandbox.errors import Malformed, Unavailable, Unjudged
 from sandbox.judge import JUDGING, JudgeFailed, StateJudge
 from sandbox.model_gateway.process import ModelLinks
@@ -131,7 +134,7 @@ class LocalServing:
             serving.world,
             serving.patience,
             self._meter,
-            self._place,
+            partial(self._place, serving.program) if serving.program else None,
             player.models if serving.session.model is not None else None,
         )
         self._transcript: Transcript | None = None
@@ -143,8 +146,8 @@ class LocalServing:
         with suppress(*BROKEN):
             self.environment.open()  # 2 to 4
 
-    def _place(self, sockets: Path) -> Place:
-        return self._player.places.place(self._serving.program, sockets, self._serving.agent)
+    def _place(self, program: Program, sockets: Path) -> Place:
+        return self._player.places.place(program, sockets, self._serving.agent)
 
     def close(self) -> None:
         """Take everything down; safe to call twice."""
@@ -160,6 +163,9 @@ class LocalServing:
                         self._record(record_serving, stop)
                         self._run_agent(self.environment.place, stop)  # 5 to 7
                     state = self._freeze()  # 8
+                elif self._serving.program is None and self.environment.stage is Stage.GATEWAY:
+                    self._finish_script()
+                    state = self._freeze()
             finally:
                 self.close()
         self._note_model()
@@ -197,6 +203,13 @@ class LocalServing:
         if self._late and transcript.ended == "agent-exited":
             transcript = replace(transcript, ended="time-exceeded")
         self._transcript = transcript
+        self.environment.stage = Stage.SESSION
+
+    def _finish_script(self) -> None:
+        """Wait until the gateway has played the calls that it was given in an agent's place."""
+        gateway = self.environment.gateway
+        self._transcript = gateway.finish(self._serving.agent.wall)
+        self._servers_missed = len(gateway.missed)
         self.environment.stage = Stage.SESSION
 
     def _wait(self, agent: RunningAgent, stop: threading.Event) -> ExitFacts:

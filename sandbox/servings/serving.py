@@ -33,7 +33,7 @@ class Serving:
         session: what the gateway is told: goal, tools with their schemas, faults, servers, limits, model.
         initial_state: for each server of the task, its part of the initial state; other servers of the session have no
             folder.
-        program: what the agent runs as.
+        program: what the agent runs as; None where no agent comes, because the session has a script of calls.
         world: caps on the world.
         agent: caps on the agent; its `wall` is the time that it has, in seconds.
         patience: how long the runner waits for its own parts.
@@ -43,21 +43,21 @@ class Serving:
     handle: str
     session: GatewaySpec = field(repr=False)
     initial_state: Mapping[str, Mapping[str, Any]] = field(repr=False)
-    program: Program
+    program: Program | None
     world: ResourceLimits = field(default_factory=ResourceLimits)
     agent: ResourceLimits = field(default_factory=ResourceLimits)
     patience: Timeouts = field(default_factory=Timeouts)
     baseline: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a handle that is none, and a session without an agent.
+        """Refuse a handle that is none, and a session with an agent and a script, or with neither.
 
         Raises:
             Malformed: the message names what is wrong.
         """
         require_handle(self.handle)
-        if self.session.script is not None or self.session.script_answer is not None:
-            raise Malformed("the serving at $.session.script plays calls of its own; an agent makes them")
+        if (self.session.script is None) == (self.program is None) or self.session.script_answer is not None:
+            raise Malformed("the serving at $.session.script plays calls in an agent's place, or has neither")
         if unknown := sorted(self.initial_state.keys() - set(self.session.servers)):
             raise Malformed(f"the serving at $.initial_state.{unknown[0]} seeds a server that does not run")
 

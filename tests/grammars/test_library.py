@@ -70,6 +70,14 @@ ADMITTED = {
     "spreadsheet": "put",
     "sqlite": "take-in",
 }
+TRANSLATED = sample_cases(
+    [
+        (server, name, language)
+        for server, name in TEMPLATES
+        for language in sorted(GRAMMARS[server].templates[name].translations)
+    ],
+    keep=[("git", "glance", "de")],
+)
 SMALL_SIZE = [
     case if ADMITTED[case[0]] == case[1] else pytest.param(*case, marks=pytest.mark.full) for case in TEMPLATES
 ]
@@ -347,3 +355,16 @@ def test_one_draw_of_each_template_is_admitted_by_execution(server, name):
         draft = base(draft)  # the bench `set` plays the variants of two hundred
     admission = admit(draft, BoxProver(BwrapBox()), TaskIndex())
     assert admission.ok, (draft.skeleton, admission.failed)
+
+
+@pytest.mark.box
+@pytest.mark.slow
+@pytest.mark.parametrize(("server", "name", "language"), TRANSLATED)
+def test_one_draw_of_each_translation_is_admitted_by_execution(server, name, language):
+    from sandbox.boxes.bwrap.box import BwrapBox
+    from sandbox.runs.prover import BoxProver
+
+    skeleton, level = Random(f"{name}/{language}").choice(reached(server, name, "cover"))
+    draft = base(draw(GRAMMARS[server], skeleton, level, Random(name), language).draft)
+    admission = admit(draft, BoxProver(BwrapBox()), TaskIndex())
+    assert admission.ok, (draft.skeleton, draft.task["goal"], admission.failed)

@@ -25,7 +25,7 @@ def test_the_guide_to_adding_a_server_works_line_by_line(
     said = {line: play(line, capfd) for line in commands(GUIDE)}
     (admitted,) = (out for line, out in said.items() if " task admit " in line)
     assert "18 admitted" in admitted
-    folder = _knowing(workspace)
+    folder = knowing_agent(workspace)
     agent = f"--agent 'python3 {folder / KNOWING.name}'"
     play(f"quarterturn run --home home --as knower --set private --box bwrap {agent}", capfd)
     scores = json.loads(play("quarterturn leaderboard --home home --json", capfd))["data"]
@@ -33,7 +33,7 @@ def test_the_guide_to_adding_a_server_works_line_by_line(
     assert rates == {"honest": 0.0, "knower": 1.0}, "one agent does nothing, one makes the calls of the solutions"
 
 
-def _knowing(workspace: Path) -> Path:
+def knowing_agent(workspace: Path) -> Path:
     """Return the folder of an agent that was told the private tasks' goals and solutions."""
     folder = workspace / "knower"
     folder.mkdir()

@@ -56,6 +56,7 @@ class Task:
         available_tools: 12 to 18 names `server.tool`, in the document's order.
         faults: the scheduled errors.
         free: parameter -> the values that it may have.
+        language: BCP 47 tag of the goal's language; a document that names none is in English.
         variant_key: SHA-256 (hex) of the key that says which values each submitter is shown; None where all are
             served the first of each (`vault.task.variant`).
         success_predicate: the predicate's document.
@@ -74,6 +75,7 @@ class Task:
     free: Mapping[str, tuple[str, ...]] = field(repr=False)
     success_predicate: Mapping[str, Any] = field(repr=False)
     spec: str = field(repr=False)
+    language: str = field(repr=False)
     variant_key: str | None = field(repr=False)
     _canonical: bytes = field(repr=False)
 
@@ -106,6 +108,7 @@ class Task:
             available_tools=tuple(plain["available_tools"]),
             faults=tuple(ScheduledFault(**fault) for fault in plain.get("faults", [])),
             free={name: tuple(choice["from"]) for name, choice in plain.get("free", {}).items()},
+            language=plain.get("language", "en"),
             variant_key=plain.get("variant_key"),
             _canonical=raw,
         )

@@ -8,6 +8,7 @@ import json
 import re
 from typing import Any
 
+from file_tools import find_line, make_folder, move, names, read, write
 from rulebook import Stuck, Tools, rule
 
 STARTS = {"a dollar sign": "$", "!! (two exclamation marks)": "!!"}
@@ -43,22 +44,28 @@ async def total(tools: Tools, column: str, wanted: str, path: str) -> str:
     return str(sum(int(row["amount"]) for row in await table(tools, path) if row[column] == wanted))
 
 
+@rule(r"in which file of <folder:PATH> and in which line does `(?P<line>.+?)` stand")
+async def place(tools: Tools, folder: str, line: str) -> str:
+    """Cite the place of a line."""
+    return await find_line(tools, folder, line)
+
+
 @rule(r"rename <path:PATH> to (?P<name>\S*\w) in the same folder")
 async def rename(tools: Tools, path: str, name: str) -> None:
     """Give a file another name."""
-    await tools("filesystem__move_file", source=path, destination=f"{path.rpartition('/')[0]}/{name}")
+    await move(tools, path, f"{path.rpartition('/')[0]}/{name}")
 
 
 @rule(r"move <path:PATH> into the folder <folder:PATH>")
 async def refile(tools: Tools, path: str, folder: str) -> None:
     """Put a file into another folder."""
-    await tools("filesystem__move_file", source=path, destination=f"{folder}/{path.rpartition('/')[2]}")
+    await move(tools, path, f"{folder}/{path.rpartition('/')[2]}")
 
 
 @rule(r"create the folder <path:PATH>")
-async def make_folder(tools: Tools, path: str) -> None:
-    """Make a folder."""
-    await tools("filesystem__create_directory", path=path)
+async def create_folder(tools: Tools, path: str) -> None:
+    """Make the folder that is asked for."""
+    await make_folder(tools, path)
 
 
 @rule(r"write a file <path:PATH> that holds exactly this one line: (?P<line>[\w ]+)")
@@ -90,7 +97,7 @@ async def collect(tools: Tools, start: str, folder: str, path: str) -> None:
     for name in sorted(await names(tools, folder, ".txt")):
         lines = (await read(tools, f"{folder}/{name}")).splitlines()
         kept_lines += [line for line in lines if line.startswith(STARTS.get(start, start))]
-    await tools("filesystem__create_directory", path=path.rpartition("/")[0])
+    await make_folder(tools, path.rpartition("/")[0])
     await write(tools, path, kept_lines)
 
 
@@ -116,28 +123,11 @@ async def tidy(tools: Tools, folder: str, test: str, target: str, more: str) -> 
     if key != "name":
         texts = {name: await read(tools, f"{folder}/{name}") for name in chosen}
         chosen = [name for name, text in texts.items() if f"{key}: {wanted}" in text.splitlines()]
-    await tools("filesystem__create_directory", path=target)
+    await make_folder(tools, target)
     for name in chosen:
-        await tools("filesystem__move_file", source=f"{folder}/{name}", destination=f"{target}/{name}")
+        await move(tools, f"{folder}/{name}", f"{target}/{name}")
     if count := re.search(r"how many there were.* into (\S+\w)", more):
         await write(tools, count[1], [str(len(chosen))])
-
-
-async def read(tools: Tools, path: str) -> str:
-    """Read a text file."""
-    return await tools("filesystem__read_text_file", path=path)
-
-
-async def write(tools: Tools, path: str, lines: list[str]) -> None:
-    """Write lines into a file."""
-    await tools("filesystem__write_file", path=path, content="".join(f"{line}\n" for line in lines))
-
-
-async def names(tools: Tools, folder: str, ending: str = "") -> list[str]:
-    """List the files in a folder."""
-    listed = (await tools("filesystem__list_directory", path=folder)).splitlines()
-    files = [line.removeprefix("[FILE] ") for line in listed if line.startswith("[FILE] ")]
-    return [name for name in files if name.endswith(ending)]
 
 
 async def table(tools: Tools, path: str) -> list[dict[str, Any]]:

@@ -8,15 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
 
-Tools = Callable[..., Awaitable[str]]
+
+class Tools(Protocol):
+    """The task's tools: their names on the wire, and a call of one by its name, which returns its result's text."""
+
+    names: set[str]
+
+    def __call__(self, name: str, **arguments: Any) -> Awaitable[str]:
+        """Call a tool."""
+
+
 Rule = Callable[..., Awaitable[str | None]]
 Found = tuple[Rule, dict[str, str]]
 
 RULES: list[tuple[re.Pattern[str], Rule]] = []
 
 # What a sentence may name: a file or folder, a repository, a number, a word.
-NAMES = {"PATH": r"/data/files/\S*\w", "REPO": r"/data/repos/\w+", "N": r"\d+", "WORD": r"\w[\w-]*"}
+NAMES = {"PATH": r"/data/(?!repos/)\w+/\S*\w", "REPO": r"/data/repos/\w+", "N": r"\d+", "WORD": r"\w[\w-]*"}
 
 
 class Stuck(Exception):

@@ -43,6 +43,7 @@ TASK = (
     Column("server", "text", "MCP server that the task is counted under."),
     Column("category", "text", "single-tool, composition or recovery."),
     Column("difficulty", "text", "easy, medium or hard."),
+    Column("language", "text", "Language of the goal: a BCP 47 tag."),
     Column("max_steps", "integer", "How many tool calls are allowed."),
     Column("goal", "text", "What the agent is told; of a task with variants the first one."),
     Column("servers", "texts", "All MCP servers that run."),
@@ -108,6 +109,7 @@ def _task(item: PublicTask) -> Row:
     plain = {name: document[name] for name in ("id", "server", "category", "difficulty", "max_steps", "spec")}
     return _ordered(TASK, plain | {
         "status": item.status,
+        "language": task.language,
         "goal": task.in_base(task.goal),
         "servers": list(task.servers),
         "available_tools": list(task.available_tools),

@@ -76,6 +76,7 @@ def config(records: PublicRecords, item: PublicTask) -> dict[str, Any]:
         "server": task.server,
         "category": task.category,
         "difficulty": task.difficulty,
+        "language": task.language,
         "max_steps": task.max_steps,
         "available_tools": list(task.available_tools),
         "status": item.status,

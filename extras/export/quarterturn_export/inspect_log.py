@@ -175,7 +175,12 @@ def _about(item: PublicTask, result: PublicResult) -> Json:
     document, played = item.task.document, result.played
     names = ("server", "category", "difficulty", "max_steps", "available_tools", "initial_state")
     outcome = {"code": played.code, "ended": played.transcript.ended, "exit_code": played.exit_code} if played else {}
-    also = {"status": item.status, "faults": document.get("faults"), "transcript_commitment": result.transcript}
+    also = {
+        "status": item.status,
+        "language": item.task.language,
+        "faults": document.get("faults"),
+        "transcript_commitment": result.transcript,
+    }
     return {name: document[name] for name in names} | _filled(also | outcome)
 
 

@@ -78,10 +78,10 @@ class MeasuredRun:
         return sorted(rows, key=lambda row: sum(row["tools"].values()), reverse=True)
 
     def groups(self, name: str) -> dict[str, dict[str, Figure]]:
-        """Return the measures of each group of tasks: by `server`, `category` or `difficulty`."""
+        """Return the measures of each group of tasks: by `server`, `category`, `difficulty` or `language`."""
         of: dict[str, list[TaskMeasures]] = {}
         for task in self.tasks:
-            of.setdefault(self.by_id[task.result.task].task.document[name], []).append(task)
+            of.setdefault(getattr(self.by_id[task.result.task].task, name), []).append(task)
         return {group: measured(of[group]) for group in sorted(of)}
 
     @property

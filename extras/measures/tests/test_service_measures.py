@@ -13,6 +13,7 @@ from quarterturn.runs import dev_runs
 from quarterturn.runs.dev_runs import DevRun
 from quarterturn.submissions.store.requests import SubmissionRequest
 from quarterturn_measures import process
+from quarterturn_measures.comparison import process as comparison_process
 from quarterturn_measures.failure_field import FailureField
 from quarterturn_measures.measures.failure_class import TITLES
 from rotation.generation import shipped_dev_sets
@@ -134,10 +135,18 @@ def test_a_run_that_cannot_be_measured_is_kept_without_measures(monkeypatch, cap
     assert "a run was not measured: TimeoutExpired" in caplog.text
 
 
-def test_the_process_opens_no_file_once_it_reads_what_an_agent_wrote():
-    words = """
+SERVED = {"skeleton": "s", "files": {}, "listing_bytes": 1, "is_baseline": False}
+
+
+@pytest.mark.parametrize(
+    ("module", "beside"),
+    [(process, lambda draft: {"provenance": draft.provenance}), (comparison_process, lambda _: SERVED)],
+)
+def test_the_process_opens_no_file_once_it_reads_what_an_agent_wrote(module, beside):
+    words = (
+        f"import {module.__name__} as process"
+        + """
 import json, os, sys
-from quarterturn_measures import process
 def look(text, **how):
     if text != b"secret":
         return real(text, **how)
@@ -149,8 +158,9 @@ def look(text, **how):
 real, json.loads = json.loads, look
 process.main()
 """
+    )
     drafts = shipped_dev_sets.drafts(DEMO)[:1]
-    tasks = json.dumps([{"task": draft.task, "provenance": draft.provenance} for draft in drafts])
+    tasks = json.dumps([{"task": draft.task} | beside(draft) for draft in drafts])
     sent = f"{tasks}\nsecret\n".encode()
     done = subprocess.run([sys.executable, "-c", words], input=sent, capture_output=True, check=True)
     assert done.stdout == b"Operation not permitted"

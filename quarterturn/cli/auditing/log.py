@@ -103,7 +103,8 @@ def change_key(
         Output(as_json=as_json).result(
             {"vkey": vkey, "signer": str(folder)},
             f"{vkey} signs the log from now on, and lies in {folder}.",
-            f"Give that folder and {app.home.places.log} to the signer's user, link {folder}/public to the home's,",
+            f"Give that folder and {app.home.places.log} to the signer's user,",
+            f"without quarterturn-signer.service link {folder}/public to the home's,",
             f'write signer = "{folder}" under [ledger] in the settings, and start `quarterturn signer {folder}`.',
             "Send the key to auditors and witnesses the same way as the old one.",
         )

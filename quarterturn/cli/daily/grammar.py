@@ -109,6 +109,7 @@ def grammar_sample(
     seed: Annotated[int, typer.Option(help="The same seed gives the same draft.")] = 0,
     category: Annotated[Category | None, typer.Option(help="Draw only from templates of this category.")] = None,
     difficulty: Annotated[Difficulty | None, typer.Option(help="Draw only tasks of this difficulty.")] = None,
+    language: Annotated[str, typer.Option(help="Draw a goal in this language (BCP 47).")] = "en",
     as_json: Json = False,
 ) -> None:
     """Draw one draft and show it, each free value at its first choice; nothing is kept."""
@@ -120,7 +121,7 @@ def grammar_sample(
     from grammars.language.load import load
 
     dice = Random(seed)  # noqa: S311 - a look, not a draw
-    draft = sample(load(_source(source)), dice, category=category, difficulty=difficulty)
+    draft = sample(load(_source(source)), dice, category=category, difficulty=difficulty, language=language)
     data = {"task": dict(draft.task), "provenance": dict(draft.provenance)}
     draft = base(draft)
     Output(as_json=as_json).result(
@@ -133,6 +134,36 @@ def grammar_sample(
         "",
         *(f"{call['tool']} {json.dumps(call['arguments'])}" for call in draft.provenance["solutions"][0]["calls"]),
     )
+
+
+@grammar_verbs.command("translate")
+def grammar_translate(
+    source: Source,
+    file: Annotated[Path, typer.Argument(help="A translation file that somebody, or a language model, proposes.")],
+    approved_by: Annotated[
+        str | None,
+        typer.Option("--approved-by", metavar="NAME", help="You read both languages: copy the file into the grammar."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check proposed wordings by drawing, and show each beside the English goal of the same draw.
+
+    Without --approved-by nothing is written, and no task is drawn in these wordings.
+    """
+    from quarterturn.errors import Refused, require_file
+    from quarterturn.tasks import translation_proposal
+
+    require_file(file)
+    folder = _source(source)
+    if approved_by and not (isinstance(folder, Path) and folder.is_dir()):
+        raise Refused(f"{source} is no folder of yours: approved wordings are copied into the folder of a grammar")
+    examples = translation_proposal.examples(folder, file)
+    lines = [line for example in examples for line in example.lines()]
+    if approved_by and isinstance(folder, Path):
+        lines.append(f"written to {translation_proposal.accept(file, folder, approved_by)}, approved by {approved_by}")
+    else:
+        lines.append("Read them, and approve them with --approved-by NAME. Nothing was written.")
+    Output(as_json=as_json).result([example.as_json() for example in examples], *lines)
 
 
 @predicate_verbs.command("list")

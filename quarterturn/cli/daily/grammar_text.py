@@ -50,4 +50,5 @@ def _line(entry: Coverage) -> str:
         f"{entry.phrasings:>9} {entry.solutions:>5} {entry.mutants:>7} "
         f"{entry.tries:>6.2f} {entry.near:>5} {entry.free:>5.1f}"
         f"{'' if entry.traceable else '  not traceable'}"
+        f"{'  also in ' + ', '.join(entry.languages) if entry.languages else ''}"
     )

@@ -27,6 +27,8 @@ def for_review(proven: ProvenTask) -> Iterator[str]:
     task, admission = proven.opened.task, proven.admission
     yield f"{task.id}  {task.server}, {task.category}, {task.difficulty}"
     yield f"Goal       {task.goal}"
+    if english := proven.opened.provenance.get("goal_in_english"):
+        yield f"Language   {task.language}; the goal in English: {english}"
     yield f"Budget     {task.max_steps} calls"
     yield f"Tools      {', '.join(task.available_tools)}"
     for fault in task.document.get("faults", []):

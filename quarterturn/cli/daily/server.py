@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from quarterturn.cli.terminal.extra_verbs import COMPARE
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
 from quarterturn.cli.terminal.secrets import open_app
@@ -121,6 +122,9 @@ def server_remove(name: Name, who: Who, home: Home = HOME, as_json: Json = False
             name, used=app.home.vault.records(), listed=lambda record: open_task(record.id).task.available_tools
         )
     Output(as_json=as_json).result({"removed": name}, f"{name} is removed; its manifest and programs are gone.")
+
+
+verbs.registered_commands += COMPARE.verbs.registered_commands
 
 
 def _described(server: Server) -> dict[str, Any]:

@@ -79,6 +79,9 @@ def _lines(made: SetReport) -> Iterator[str]:
     yield f"{spare} spare tasks, {dev} dev tasks; tracks: {', '.join(spec.tracks)}"
     yield from (f"quota {name}: {most}" for name, most in spec.quotas.items())
     yield from (f"{_KINDS[name]}: {kinds}" for name, kinds in made.kinds.items())
+    if spec.languages:
+        counts = ", ".join(f"{count} in {tag}" for tag, count in spec.languages.items())
+        yield f"languages of a cohort's goals: {counts}, {spec.cohort_size - sum(spec.languages.values())} in en"
     templates, exact = made.templates
     if exact:
         yield f"{exact} of {templates} templates rule out a right form (`exact`): at most a tenth should"

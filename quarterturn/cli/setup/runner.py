@@ -117,7 +117,7 @@ def revoke(name: Name, home: Home = HOME, as_json: Json = False) -> None:
     lines = [_played_line(entry) for entry in played]
     results = sum(entry.gave_result for entry in played)
     summary = f"{name} is revoked; it was served {len(played)} tasks, and {results} results are from it"
-    document = [{**_plain(entry.serving), "gave_result": entry.gave_result} for entry in played]
+    document = [_played_document(entry) for entry in played]
     Output(as_json=as_json).result(document, *lines, summary + (": see above" if played else ""))
 
 
@@ -125,9 +125,19 @@ def _plain(record: RunnerRecord | ServingRecord) -> dict[str, Any]:
     return {name: value.isoformat() if hasattr(value, "isoformat") else value for name, value in asdict(record).items()}
 
 
+def _played_document(entry: PlayedServing) -> dict[str, Any]:
+    row = _plain(entry.serving) if entry.serving else {"run": entry.run, "task": entry.task}
+    return {**row, "gave_result": entry.gave_result, "sealed_as": entry.sealed_as, "has_row": bool(entry.serving)}
+
+
 def _played_line(entry: PlayedServing) -> str:
-    serving, result = entry.serving, "its result counts" if entry.gave_result else "no result of it"
-    return f"run {serving.run}  {serving.task}  {serving.started_at:%Y-%m-%d %H:%M}  {result}"
+    started = f"{entry.serving.started_at:%Y-%m-%d %H:%M}" if entry.serving else "no row of it"
+    result = "its result counts" if entry.gave_result else "no result of it"
+    if entry.serving is None:
+        result += ": the sealed result names this runner, so its row was changed or taken away"
+    elif entry.sealed_as:
+        result += f": the sealed result names {entry.sealed_as}"
+    return f"run {entry.run}  {entry.task}  {started}  {result}"
 
 
 def _line(runner: RunnerRecord) -> str:

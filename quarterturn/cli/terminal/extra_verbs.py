@@ -80,10 +80,13 @@ CONVERT = ExtraVerb(
     "Convert tasks of another benchmark into drafts, and report what came whole, partly or not, and why.",
     "task",
 )
+COMPARE = ExtraVerb(
+    "compare", "measures", "Compare servers: the same agent on the same tasks with each of them alone.", "server"
+)
 JUDGE = ExtraVerb("judge", "judge", "The language model that judges claims about answers.")
 MEASURE = ExtraVerb("measure", "measures", "Measure public runs: calls, failures and trials.")
 RATINGS = ExtraVerb("ratings", "measures", "Ratings in plain files: agreement, other thresholds.")
 ATTACK = ExtraVerb("--attack", "attacks", "Run the attack suite inside a box.", "doctor")
 """An option of a verb of the core: its entry point is the function that does what it asks for."""
-VERBS = {verb.name: verb for verb in (EXPORT, CONVERT, JUDGE, MEASURE, RATINGS)}
+VERBS = {verb.name: verb for verb in (COMPARE, EXPORT, CONVERT, JUDGE, MEASURE, RATINGS)}
 """Verbs by name, which no two share, also in different groups."""

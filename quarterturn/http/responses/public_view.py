@@ -162,7 +162,7 @@ class PublicView:
     def retired_results(self, of: str | None = None) -> list[dict[str, Any]]:
         """Count retired tasks, or those of a release, that each run passed.
 
-        Each count has `run`, `by` (server or category), `name`, `attempted` and `passed`.
+        Each count has `run`, `by` (server, category or language), `name`, `attempted` and `passed`.
         """
         releases = [release for release in self.releases() if of in (None, release)]
         documents = (self._document(self._view / RETIRED / f"{release}.json") for release in releases)

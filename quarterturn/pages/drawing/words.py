@@ -34,6 +34,7 @@ KINDS = {
     "unknown": "unknown verdicts",
     "unclear": "failures of unclear cause",
     "verdict": "verdict changed when judged again",
+    "replay": "state changed when replayed",
 }
 SENTENCES = {
     "leak": "{0} passed more of the tasks that they could have known, or with fewer calls, than their fresh tasks and "
@@ -56,6 +57,8 @@ SENTENCES = {
     "unclear": "Runs of {0} have failures of unclear cause: the agent's, or ours.",
     "verdict": "The final state of run and task {0} was judged again, with another verdict than the one that counts. A "
     "worker was broken or dishonest, or a predicate is not deterministic.",
+    "replay": "The calls of run and task {0}, played again without the agent, leave another state than its runner "
+    "handed in. The runner was broken or dishonest, or a call depends on the date.",
 }
 LEADERBOARD_SENTENCES = {
     "leak": "{0} passed more of the tasks that it could have known{calls} than its new tasks and its peers predict. "

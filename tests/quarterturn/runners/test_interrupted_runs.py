@@ -8,15 +8,18 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 
 import pytest
+from sqlmodel import Session, col, delete, update
 
 from quarterturn.app import Application
 from quarterturn.errors import NotAllowed, NotFound
 from quarterturn.progress import NullProgress
 from quarterturn.runners.runner_box import RunnerBox
+from quarterturn.runners.tables import ServingRow
 from quarterturn.runs.private_runs import PrivateRuns
 from quarterturn.settings import RunSettings
 from rotation.runs.run_tasks import RunTasks
 from sandbox.results.failure import AttemptFacts, Stage
+from sandbox.results.outcome import TaskRun
 from sandbox.runs import submission
 from sandbox.servings.handed_in import HandIn
 from sandbox.servings.sealing import seal_hand_in
@@ -133,5 +136,33 @@ def test_revoking_a_runner_lists_what_it_was_served_and_which_results_came_of_th
     played = house.runners.service.revoke("north")
     assert len(played) == len(results) + 1
     assert [entry.gave_result for entry in played].count(False) == 1, "the first serving of a task served twice"
-    assert {entry.serving.task for entry in played if entry.gave_result} == {result.task for result in results}
-    assert {entry.serving.run for entry in played} == {lease.run}
+    assert {entry.task for entry in played if entry.gave_result} == {result.task for result in results}
+    assert {entry.run for entry in played} == {lease.run}
+    assert not any(entry.sealed_as for entry in played)
+
+
+def test_rows_that_were_changed_hide_no_result_of_a_revoked_runner(house):
+    with playing_on(house, lambda _: FAILED):
+        results = play(house, lease := Held())
+    house.auth.accounts.caller(house.runners.store.add("south", 90))
+    tokens = {token.account: token.id for token in house.auth.accounts.list()}
+    gone, moved, *_ = (result.task for result in results)
+    with Session(house.home.engine) as session:
+        session.exec(delete(ServingRow).where(col(ServingRow.task) == gone))
+        session.exec(update(ServingRow).where(col(ServingRow.task) == moved).values(runner=tokens["south"]))
+        session.commit()
+    of_north = house.runners.service.revoke("north")
+    assert {entry.task for entry in of_north if entry.gave_result} == {result.task for result in results}
+    assert {entry.task for entry in of_north if entry.serving is None} == {gone, moved}
+    (of_south,) = house.runners.service.revoke("south")
+    assert (of_south.run, of_south.task) == (lease.run, moved)
+    assert (of_south.gave_result, of_south.sealed_as) == (False, "north")
+
+
+def test_results_that_an_earlier_version_sealed_are_listed_by_their_rows(house, monkeypatch):
+    monkeypatch.setattr(TaskRun, "to_sealed_json", TaskRun.as_json)
+    with playing_on(house, lambda _: FAILED):
+        results = play(house, lease := Held())
+    assert {run.played_by for run in house.runs.store.results(lease.run, who="test", why="test")} == {""}
+    played = house.runners.service.revoke("north")
+    assert {entry.task for entry in played if entry.gave_result} == {result.task for result in results}

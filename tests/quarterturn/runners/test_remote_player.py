@@ -34,6 +34,7 @@ HANDLE = "s-" + "1" * 32
 SPEC = GatewaySpec(alias="r-1", goal="find the kingfisher", tools=[], servers=["filesystem"], max_steps=5)
 SERVING = Serving(HANDLE, SPEC, {"filesystem": {}}, Program(command=["true"]))
 LEFT = HandIn(AttemptFacts(Stage.FROZEN, "answered"), Transcript((), "42", "answered"), state=FrozenState(b"a tar"))
+BY_NORTH = replace(LEFT, played_by="north")
 NEVER = threading.Event()
 
 
@@ -135,7 +136,7 @@ def test_a_runner_reads_the_serving_and_the_run_reads_what_it_left(fleet, runner
     playing = Playing(player)
     assert started(fleet, runner, playing).to_bytes() == SERVING.to_bytes()
     hand_in(fleet, runner, sealed(fleet))
-    assert playing.ended() == LEFT
+    assert playing.ended() == BY_NORTH
     assert playing.recorded == 1
     playing.prepared.close()
     assert fleet.runners.serving(HANDLE).state == "closed"
@@ -169,7 +170,7 @@ def test_a_run_that_another_process_goes_on_with_takes_what_the_runner_still_pla
     assert fleet.runners.serving(HANDLE).state == "started", "it goes on where it has started"
     second = Playing(player)
     hand_in(fleet, runner, sealed(fleet))
-    assert second.ended() == LEFT
+    assert second.ended() == BY_NORTH
     assert second.recorded == 0, "it was exposed once"
 
 
@@ -182,7 +183,7 @@ def test_what_was_handed_in_while_nobody_waited_is_taken_later(fleet, runner, pl
         first.ended()
     first.prepared.close()
     hand_in(fleet, runner, sealed(fleet))
-    assert Playing(player).ended() == LEFT
+    assert Playing(player).ended() == BY_NORTH
 
 
 def test_a_runner_that_hands_nothing_in_until_it_is_due_is_lost(fleet, runner, player, house):
@@ -205,7 +206,7 @@ def test_a_serving_that_is_overdue_when_the_service_is_back_is_waited_for(fleet,
     first.prepared.close()
     fleet.runners._clock = lambda: later
     monkeypatch.setattr(fleet.dispatcher, "wait", lambda _: hand_in(fleet, runner, sealed(fleet)))
-    assert Playing(player).ended() == LEFT
+    assert Playing(player).ended() == BY_NORTH
 
 
 def test_a_serving_that_is_overdue_when_the_database_is_back_is_waited_for(fleet, runner, player, house, monkeypatch):
@@ -226,7 +227,7 @@ def test_a_serving_that_is_overdue_when_the_database_is_back_is_waited_for(fleet
 
     monkeypatch.setattr(fleet.runners, "serving", serving)
     monkeypatch.setattr(fleet.dispatcher, "wait", wait)
-    assert playing.ended() == LEFT
+    assert playing.ended() == BY_NORTH
 
 
 def test_a_runner_that_hands_nothing_in_after_an_outage_either_is_lost(fleet, runner, player, house, monkeypatch):

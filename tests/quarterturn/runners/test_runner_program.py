@@ -1,15 +1,17 @@
 """Tests of the runner as its own program: it plays an official run without a home, and what it holds is one serving."""
 
+import io
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Queue
 
@@ -19,6 +21,7 @@ from quarterturn.app import Application
 from quarterturn.boxes import choose_box
 from quarterturn.http.serve import make_server
 from quarterturn.progress import NullProgress
+from quarterturn.runners.hand_in_key import HandInKey
 from quarterturn.runners.remote_player import RemotePlayer
 from quarterturn.runners.runner_box import RunnerBox
 from quarterturn.runs.jobs import WorkerThreads
@@ -26,13 +29,19 @@ from quarterturn.runs.private_runs import PrivateRuns
 from quarterturn.servers.home_servers import kept_files
 from quarterturn.settings import RunSettings
 from quarterturn.submissions.store.requests import SubmissionRequest
+from rotation.calendar import Month
+from rotation.turn.turn_facts import spot_check_lines
+from sandbox.boxes.docker.box import AGENT_IMAGE
 from sandbox.errors import NotAllowed
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.runs import submission
 from sandbox.runs.run import PlannedTask, RunSetup, Terms, run_set
 from sandbox.runs.store import RunState
+from sandbox.servings.handed_in import HandIn
 from sandbox.servings.spool import AGENT_STARTED
+from sandbox.world.frozen import FrozenState
 from vault.keys import signing
+from verifiers.tree import DIRECTORY, FileTree
 
 from ...patience import PATIENCE, until
 from ...sandbox.builders import a_task, a_written_task, an_agent, tools
@@ -64,6 +73,7 @@ if int(name[7:]) % 2:
     asyncio.run(work())
 """
 """An agent that does what the goal says where its number is odd."""
+INVENTED = FrozenState(FileTree({"files": DIRECTORY, "files/invented": DIRECTORY}).to_tar())
 
 
 @dataclass
@@ -132,8 +142,8 @@ class RunnerProgram:
         self.spool = folder / "spool"
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self, box: str = "bwrap") -> None:
-        words = ["runner", "start", "--to", self.service.url, "--box", box, "--only", "open"]
+    def start(self, box: str = "bwrap", run_class: str = "open") -> None:
+        words = ["runner", "start", "--to", self.service.url, "--box", box, "--only", run_class]
         words += ["--spool", str(self.spool), "--token-file", str(self.folder / "token")]
         words += ["--servers", str(self.servers)] if self.servers.is_dir() else []
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LC_ALL": "C.UTF-8"}
@@ -326,3 +336,67 @@ def test_a_check_of_an_image_is_played_in_containers_on_a_runner(service, tmp_pa
     assert (trace["box"], len(trace["tasks"])) == ("docker", 1)
     assert trace["tasks"][0]["run"]["transcript"]["calls"]
     assert [row.state for row in house.runners.store.servings()] == ["closed"]
+
+
+@pytest.fixture
+def folders_image() -> Iterator[str]:
+    """Build an image of the agent that makes folders, without a registry, and give its id; remove it in the end."""
+    steps = f'FROM {AGENT_IMAGE}\nCOPY agent.py /\nUSER 65534:65534\nENTRYPOINT ["python3", "/agent.py"]\n'
+    context = io.BytesIO()
+    with tarfile.open(fileobj=context, mode="w") as archive:
+        for name, text in {"Dockerfile": steps, "agent.py": MAKES_FOLDERS.replace("PAUSE", "0")}.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    build = ["docker", "build", "-q", "--network=none", "-"]
+    done = subprocess.run(build, input=context.getvalue(), capture_output=True, check=True)
+    digest = done.stdout.decode().strip()
+    yield digest
+    subprocess.run(["docker", "image", "rm", "-f", digest], capture_output=True, check=False)
+
+
+@pytest.mark.engine
+@pytest.mark.exhaustive
+def test_a_private_run_of_an_image_is_played_in_containers_on_a_runner_and_ends_with_a_score(
+    service, folders_image, tmp_path
+):
+    house, runner = service.house, RunnerProgram(service, tmp_path / "machine")
+    runner.start("docker", "sealed")
+    house.auth.accounts.create("ada", "submitter")
+    request = SubmissionRequest("private", image=folders_image)
+    made, _ = house.submissions.service.submit("ada", request, idempotency_key=None)
+    house.execution.job_worker.work(house.submissions.queue.claim("worker"), threading.Event())
+    runner.end()
+    submission_row = house.submissions.store.get(made.id)
+    assert submission_row.state == "done", submission_row
+    record = house.runs.store.get(submission_row.run)
+    assert (record.state, record.box, record.official) == (RunState.DONE, "docker", True)
+    results = house.runs.store.results(record.number, who="test", why="test")
+    assert {outcome.passed for outcome in results} == {True, False}
+    assert {outcome.played_by for outcome in results} == {"north"}
+    disclosed = house.runs.scores.disclosed(record.number)
+    assert disclosed["whole"]["success_rate"]["value"] == sum(outcome.passed for outcome in results) / len(results)
+
+
+@pytest.mark.exhaustive
+def test_a_runner_that_hands_in_another_state_than_its_calls_lead_to_is_found_at_the_turn(
+    service, runner, agent, monkeypatch
+):
+    monkeypatch.setattr("vault.ledger.statements.spot_check.ONE_IN", 1)
+    open_hand_in, opened = HandInKey.open, []
+
+    def open_invented(*arguments) -> HandIn:
+        """Open a hand-in, the first one with a state that no call led to, as a runner could have sealed it."""
+        opened.append(open_hand_in(*arguments))
+        return replace(opened[-1], state=INVENTED) if len(opened) == 1 else opened[-1]
+
+    monkeypatch.setattr(HandInKey, "open", open_invented)
+    house, command = service.house, agent()
+    record, results = service.play(command)
+    service.play(command, box=choose_box("bwrap"))
+    sealed = [house.runs.store.players(number, who="test", why="test") for number in (record.number, record.number + 1)]
+    assert [set(players.values()) for players in sealed] == [{("north",)}, {("the service",)}]
+    house.month.rotation.run(Month.parse(record.month))
+    lines = spot_check_lines(house.benchmark.months.turn(Month.parse(record.month)))
+    assert f"  transcripts from runners: {len(results)} chosen, {len(results) - 1} lead to the same state" in lines
+    assert [finding.kind for finding in house.benchmark.findings.all() if finding.p_adj is None] == ["replay"]

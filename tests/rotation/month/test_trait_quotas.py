@@ -4,13 +4,15 @@ from collections import Counter
 
 import pytest
 
+from grammars.language.derivation import skeletons
 from grammars.language.traits import traits
 from rotation.errors import Malformed, Refused
+from rotation.month.draw import drafts
 from rotation.month.set_file import parse
 from rotation.month.sets import MCPBENCH, SetSpec, Stratum, TraitQuota
-from rotation.month.trait_quotas import demands, eligible
+from rotation.month.trait_quotas import demands, eligible, language_of
 
-from ...shipped import shipped
+from ...shipped import few_choices, shipped
 
 SERVERS = ("filesystem", "git", "github", "sqlite")
 GRAMMARS = {server: shipped(server) for server in SERVERS}
@@ -61,7 +63,8 @@ def test_a_stratum_is_given_what_its_lot_demands_and_nothing_else_while_it_can()
 
 
 def test_a_server_that_runs_out_comes_last_and_too_few_servers_are_refused():
-    conditional = {name for name, has in TRAITS.items() if "conditional" in has}
+    compositions = {s.id for grammar in GRAMMARS.values() for s in skeletons(grammar) if s.category == "composition"}
+    conditional = {name for name in compositions if "conditional" in TRAITS[name]}
     first = lots("conditional")
     out = {name for name in conditional if name.startswith(tuple(first))}
     assert not lots("conditional", used=out) & first
@@ -83,10 +86,33 @@ def test_a_set_file_says_quotas_and_unfit_ones_are_refused():
         parse(SET.replace("composition", "single-tool"), "set.toml")
 
 
-def test_half_of_the_benchmark_needs_several_servers_and_three_in_ten_tasks_are_conditional():
+def test_two_thirds_of_the_benchmark_need_several_servers_and_two_in_five_tasks_are_conditional():
     least = Counter[str]()
     for quota in MCPBENCH.trait_quotas:
         least[quota.trait] += quota.least
-    assert least["several_servers"] >= 0.5 * MCPBENCH.cohort_size
-    assert least["conditional"] >= 0.3 * MCPBENCH.cohort_size
+    assert least["several_servers"] >= 0.65 * MCPBENCH.cohort_size
+    assert least["conditional"] >= 0.4 * MCPBENCH.cohort_size
     assert MCPBENCH.dev == MCPBENCH.per_cohort
+
+
+def test_strata_draw_lots_for_languages_and_their_goals_are_in_them():
+    mix = SET.replace("several_servers = 1", "languages = {de = 1, es = 1}")
+    spec = SetSpec.of(parse(mix, "set.toml"))
+    assert spec.languages == {"de": 1, "es": 1}
+    lots = demands(spec.trait_quotas, GRAMMARS, SEED)
+    assert sorted(map(language_of, lots.values())) == ["de", "es"]
+    others = [demands(spec.trait_quotas, GRAMMARS, bytes([number] * 32)) for number in range(12)]
+    assert (
+        len({tuple(sorted((str(stratum), language_of(lot)) for stratum, lot in drawn.items())) for drawn in others})
+        == 2
+    )
+    for stratum, lot in lots.items():
+        with few_choices():
+            draft = next(drafts(GRAMMARS, stratum, SEED, exclude=set, mix=spec.per_cohort, demands=lots))
+        assert draft.task["language"] == language_of(lot)
+    with pytest.raises(Refused, match="that are in the language fr of 1 servers, and the grammars of 0"):
+        demands([TraitQuota("fr", HARD, 1)], GRAMMARS, SEED)
+    with pytest.raises(Malformed, match=r"mix\[1\].languages: 3 of 2 servers"):
+        parse(mix.replace("es = 1", "es = 2"), "set.toml")
+    with pytest.raises(Malformed, match=r"mix\[1\].languages: 'en' is no BCP 47 tag of a language other than en"):
+        parse(mix.replace("es = 1", "en = 1"), "set.toml")

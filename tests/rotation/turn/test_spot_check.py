@@ -287,3 +287,24 @@ def test_withdrawn_tasks_and_hosted_runs_are_counted_as_the_log_has_them(home):
     home.rotation.run(FIRST)
     assert stated(home)["chosen"] == 12 + 2 + 11
     home.audited(FIRST)
+
+
+def test_transcripts_of_runners_are_replayed_and_maintainers_alone_see_what_came_of_it(under_way):
+    home, run = under_way
+    tasks = dict(zip(("differs", "not-comparable", "not-played", "same"), run.tasks[1:], strict=False))
+    for outcome, task_id in tasks.items():
+        home.run_tasks.seal(run, replace(state(task_id, "true"), output=outcome, played_by="north"))
+    home.run_tasks.seal(run, replace(state(run.tasks[5], "true"), output="differs", played_by="the service"))
+    finished(home, run)
+    home.rotation.run(FIRST)
+    names = {outcome: f"{run.record.number}/{task_id}" for outcome, task_id in tasks.items()}
+    assert found(home) == [("replay", names["differs"], "open")]
+    assert "the runner north handed in" in home.findings.all()[0].detail
+    assert kept(home) == [f"left/{names['differs']}/1"]
+    lines = turn_facts.spot_check_lines(home.months.turn(FIRST))
+    assert lines[1] == "  transcripts from runners: 4 chosen, 1 lead to the same state"
+    for line, outcome in zip(lines[2:], ("differs", "not-comparable", "not-played"), strict=True):
+        assert line.endswith(f": {names[outcome]} (north)")
+    assert counted(home) == (12, 12, 0)
+    assert stated(home).keys() == {"seed", "salt", "chosen", "judged", "differed"}
+    assert not any(b"north" in path.read_bytes() for path in home.public.rglob("*") if path.is_file())

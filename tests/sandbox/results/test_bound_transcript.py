@@ -42,7 +42,7 @@ def parsed(data):
 
 def sealed(outcome):
     """Return an outcome as it comes back out of its seal."""
-    return TaskRun.from_json(json.loads(json.dumps(outcome.as_json())))
+    return TaskRun.from_json(json.loads(json.dumps(outcome.to_sealed_json())))
 
 
 def test_the_document_says_what_was_served_done_and_answered():

@@ -62,14 +62,14 @@ def test_a_run_is_judged_by_what_the_model_says_of_each_claim(judge, model, answ
     run, _ = play(a_judged_task(), answer, judge)
     assert (run.verdict, run.passed, run.failure) == (verdict, verdict is Verdict.TRUE, None)
     assert [exchange.claim for exchange in run.claims] == (["count", "word"] if answer.strip() else [])
-    assert TaskRun.from_json(json.loads(json.dumps(run.as_json()))) == run
+    assert TaskRun.from_json(json.loads(json.dumps(run.to_sealed_json()))) == run
     assert len(model.asked) == len(run.claims)
 
 
 def test_a_verdict_is_replayed_from_the_seal_without_a_model(judge, model):
     task = a_judged_task()
     run, left = play(task, RIGHT, judge)
-    sealed = TaskRun.from_json(json.loads(json.dumps(run.as_json())))
+    sealed = TaskRun.from_json(json.loads(json.dumps(run.to_sealed_json())))
     asked = list(model.asked)
     with JudgeAgain(pytest.fail) as again:
         assert again.verdict("memory", task, left, sealed.claims) is run.judged is Verdict.TRUE

@@ -236,7 +236,7 @@ def test_a_program_that_crashes_has_simply_not_done_the_task():
     assert (outcome.verdict, outcome.failure, outcome.code) == (Verdict.FALSE, None, "agent-crashed")
     assert (outcome.exit_code, outcome.never_asked, outcome.transcript.asked) == (1, True, False)
     assert "oh dear" in outcome.output
-    assert TaskRun.from_json(json.loads(json.dumps(outcome.as_json()))) == outcome
+    assert TaskRun.from_json(json.loads(json.dumps(outcome.to_sealed_json()))) == outcome
 
 
 def test_calls_to_tools_that_are_not_listed_are_counted():
@@ -289,7 +289,7 @@ def test_a_world_that_never_came_up_is_ours_and_played_again():
     outcome = run(a_task(), agent, box)
     assert outcome.passed
     assert (outcome.attempts, [one.failure for one in outcome.earlier]) == (3, ["ours", "ours"])
-    assert type(outcome).from_json(json.loads(json.dumps(outcome.as_json()))) == outcome
+    assert type(outcome).from_json(json.loads(json.dumps(outcome.to_sealed_json()))) == outcome
 
 
 def test_after_the_retries_of_a_run_it_stays_unknown():

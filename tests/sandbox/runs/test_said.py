@@ -55,7 +55,7 @@ def test_what_is_said_is_sealed_with_the_result_and_found_again_where_it_is_judg
     keep = lambda left: kept.update({left.task_id: left})  # noqa: E731
     (run,) = run_set([task], agent, box, free={task.id: FREE}, keep_unjudged=keep)
     assert run.said == (SaidChoices("colour", 3, (2,)), SaidChoices("tray", 2, (1,))), "heliotrope is in the goal"
-    assert TaskRun.from_json(json.loads(json.dumps(run.as_json()))) == run
+    assert TaskRun.from_json(json.loads(json.dumps(run.to_sealed_json()))) == run
     (late,) = run_set([task], agent, box, free={task.id: FREE}, left=kept)
     assert late.said == run.said
     (plain,) = run_set([task], agent, box)

@@ -237,3 +237,17 @@ def test_a_run_keeps_as_many_large_states_as_fit(home, monkeypatch):
         home.runs.seal(number, 1, left_of(task, size))
         home.runs.record(number, 1, a_run(task, judged_by="somebody"))
     assert home.runs.left(number) == {tasks[0], tasks[2]}
+
+
+def test_who_played_each_attempt_is_sealed_with_a_result_and_shown_to_nobody(home):
+    number, task = opened(home, tasks=1), "t-" + "a" * 16
+    home.runs.start(number)
+    first = a_run(task, played_by="north")
+    home.runs.seal(number, 1, replace(left_of(task), played_by="south", earlier=(first,)))
+    left = home.runs.open_left(number, task, who="ada", why="check")
+    assert (left.played_by, left.earlier[0].played_by) == ("south", "north")
+    counted = a_run(task, played_by="south", earlier=(first,))
+    home.runs.record(number, 1, counted)
+    assert home.runs.players(number, who="ada", why="check") == {task: ("north", "south")}
+    assert "north" not in str(counted.as_json())
+    assert "south" not in str(counted.as_json())

@@ -1,10 +1,14 @@
 """Fairness and adoption: what an answer is worth, and how well its agent used its tools. Two scores, never added. Pure.
 
     fairness = .10 keywords + .55 judge + .15 grounding + .20 efficiency
+    fairness by the verdict = .80 passed + .20 efficiency
     adoption = .60 fluency + .40 discovery; 0 without a call
 
 Weights and the two layers are those of *How do you benchmark an MCP server you built?* (step 3 and its configuration);
 what stands for each part here is ours. A score of which a part cannot be measured is None, and never counts it as 0.
+
+No shipped task has keywords, claims and citations at once, so its fairness is None. Fairness by the verdict is defined
+for every task that was judged: whether its answer and state are right is exactly what those three parts estimate.
 """
 
 from __future__ import annotations
@@ -24,6 +28,11 @@ def fairness(
 ) -> Fraction | None:
     """Return the fairness of a task, from 0 to 1, of parts from 0 to 1; None where one of them is."""
     return _weighted(FAIRNESS, (keywords, judge, grounding, efficiency))
+
+
+def fairness_by_verdict(efficiency: Fraction, *, passed: bool) -> Fraction:
+    """Return the fairness of a judged task, from 0 to 1: its verdict has the weights of all parts but efficiency."""
+    return sum(FAIRNESS[:-1]) * passed + FAIRNESS[-1] * efficiency
 
 
 def efficiency(calls: int, max_steps: int, *, passed: bool) -> Fraction:

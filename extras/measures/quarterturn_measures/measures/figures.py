@@ -29,7 +29,7 @@ def mean_of(name: str) -> Callable[[Tasks], Figure]:
         values = [(task.result.skeleton, value) for task in tasks if (value := getattr(task, name)) is not None]
         if all(value in (0, 1) for _, value in values):  # a share, whose interval has a width even at 0 and 1
             return proportion(pairs_by_skeleton((skeleton, int(value), 1) for skeleton, value in values))
-        return mean(_clusters((skeleton, float(value)) for skeleton, value in values))
+        return mean(clusters((skeleton, float(value)) for skeleton, value in values))
 
     return figure
 
@@ -39,7 +39,7 @@ def token_share(kind: str) -> Callable[[Tasks], Figure]:
 
     def figure(tasks: Tasks) -> Figure:
         known = ((task.result.skeleton, task.tokens.share(kind)) for task in tasks if task.tokens)
-        return mean(_clusters((skeleton, float(share)) for skeleton, share in known if share is not None))
+        return mean(clusters((skeleton, float(share)) for skeleton, share in known if share is not None))
 
     return figure
 
@@ -50,7 +50,7 @@ def claim_coverage_quartile(quarter: int) -> Callable[[Tasks], Figure]:
     def figure(tasks: Tasks) -> Figure:
         known = ((task.result.skeleton, task.claim_coverage) for task in tasks)
         return quantile(
-            _clusters((skeleton, float(value)) for skeleton, value in known if value is not None), quarter / 4
+            clusters((skeleton, float(value)) for skeleton, value in known if value is not None), quarter / 4
         )
 
     return figure
@@ -80,11 +80,12 @@ def shares(tasks: Tasks, kinds: Iterable[str], kind_of: Callable[[TaskMeasures],
     }
 
 
-def _clusters(values: Iterable[tuple[str, float]]) -> list[list[float]]:
-    clusters: dict[str, list[float]] = defaultdict(list)
+def clusters(values: Iterable[tuple[str, float]]) -> list[list[float]]:
+    """Return the values of each skeleton."""
+    by_skeleton: dict[str, list[float]] = defaultdict(list)
     for skeleton, value in values:
-        clusters[skeleton].append(value)
-    return list(clusters.values())
+        by_skeleton[skeleton].append(value)
+    return list(by_skeleton.values())
 
 
 def pairs_by_skeleton(counts: Iterable[tuple[str, int, int]]) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ from quarterturn_measures.measures.call_graph import GraphDifference, graph_diff
 from quarterturn_measures.measures.cited_files import Versions
 from quarterturn_measures.measures.claims import claim_coverage, claims_reached
 from quarterturn_measures.measures.failure_class import FailureDiagnosis, diagnose
-from quarterturn_measures.measures.fairness import adoption, efficiency, fairness
+from quarterturn_measures.measures.fairness import adoption, efficiency, fairness, fairness_by_verdict
 from quarterturn_measures.measures.grounding import Grounding, ground
 from quarterturn_measures.measures.partition import answer_text, keyword_coverage
 from quarterturn_measures.measures.root_causes import root_cause
@@ -21,10 +21,11 @@ from quarterturn_measures.measures.tool_success import ToolCount, tool_success
 from sandbox.results.outcome import TaskRun
 from sandbox.results.score import Result
 from sandbox.transcript import ToolCall
+from verifiers.language.verdict import Verdict
 
 NUMBERS = (
     *("call_accuracy", "graph_accuracy", "node_f1", "edge_f1"),
-    *("keyword_coverage", "claim_coverage", "fairness", "adoption"),
+    *("keyword_coverage", "claim_coverage", "fairness", "fairness_by_verdict", "adoption"),
 )
 """Attributes of a task's measures that are numbers from 0 to 1."""
 
@@ -71,6 +72,7 @@ class TaskMeasures:
         claim_coverage: share of its claims that its answer supports, or None where it has none or no judge was asked.
         claims_reached: whether that is enough, 1 or 0, or None likewise.
         fairness: from 0 to 1, or None where a part of it is None.
+        fairness_by_verdict: from 0 to 1, or None where the verdict is unknown.
         adoption: likewise.
         tokens: what a model wrote, by kind; None where no model was asked.
     """
@@ -86,6 +88,7 @@ class TaskMeasures:
     claim_coverage: Fraction | None = None
     claims_reached: int | None = None
     fairness: Fraction | None = None
+    fairness_by_verdict: Fraction | None = None
     adoption: Fraction | None = None
     tokens: TokenKinds | None = field(default=None, repr=False)
 
@@ -149,6 +152,9 @@ def measure_task(result: Result, run: TaskRun, reference: Reference, coverage: F
         claim_coverage=coverage,
         claims_reached=claims_reached(run),
         fairness=fairness(keywords, coverage, cited.share, saved),
+        fairness_by_verdict=None
+        if result.verdict is Verdict.UNKNOWN
+        else fairness_by_verdict(saved, passed=result.passed),
         adoption=None if run.failure == "ours" else adoption(calls, solutions),
         tokens=token_kinds(run.transcript.model_calls),
     )

@@ -203,6 +203,13 @@ MEASURES = (
         judged=True,
     ),
     Measure(
+        "fairness_by_verdict",
+        "fairness by the verdict",
+        ".80 passed + .20 calls saved (as in fairness), mean over tasks with a verdict",
+        TOOLING,
+        mean_of("fairness_by_verdict"),
+    ),
+    Measure(
         "adoption",
         "adoption",
         ".60 calls that succeeded of all that were made + .40 tools called of those that every solution needs, mean "

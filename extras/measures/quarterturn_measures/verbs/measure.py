@@ -15,7 +15,7 @@ from quarterturn.cli.terminal.options import HOME, Home, Json
 from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import Malformed, NotFound
 
-Group = Literal["server", "category", "difficulty"]
+Group = Literal["server", "category", "difficulty", "language"]
 
 
 def register(app: typer.Typer) -> None:
