@@ -77,7 +77,7 @@ class RemoteClient:
             NoAnswer: nobody answers in HTTP, the answer breaks off, or the deadline has passed.
         """
         self.is_over = False
-        timer = threading.Timer(seconds, self._end)
+        timer = threading.Timer(seconds, self.end)
         timer.daemon = True
         timer.start()
         why = ""
@@ -99,9 +99,10 @@ class RemoteClient:
         if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
             self._sockets.add(values["return_value"].get_extra_info("socket"))
         if self.is_over:
-            self._end()
+            self.end()
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """End the exchange that is under way."""
         self.is_over = True
         for connection in list(self._sockets):
             with suppress(OSError):

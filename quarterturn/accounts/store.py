@@ -97,6 +97,20 @@ class Accounts:
             own.flush()
             return text, _token(row, _party(own, account))
 
+    def renew(self, number: int, days: int) -> str:
+        """Give a token another text, with which alone it is valid from now on, also where it was revoked.
+
+        Raises:
+            NotFound: there is none of that number.
+        """
+        text, now = tokens.mint(), self._now()
+        with transaction(self._engine) as session:
+            row = session.get(TokenRow, number)
+            if row is None:
+                raise NotFound(f"there is no token {number}; `quarterturn token list` lists them")
+            row.digest, row.expires_at, row.revoked_at = tokens.digest(text), now + timedelta(days=days), None
+        return text
+
     def open(self, account: str) -> None:
         """Make an account without a token, unless it is there.
 

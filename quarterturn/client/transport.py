@@ -76,6 +76,10 @@ class Connection:
         """Close the connection."""
         self._http.close()
 
+    def end(self) -> None:
+        """End the request that is under way, which then has no answer."""
+        self._http.end()
+
     def _ask(
         self,
         form: type[T],

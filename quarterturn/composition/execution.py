@@ -52,7 +52,7 @@ class ExecutionServices:
             submissions=self.submissions.store,
             detection=self.detection.detectors,
             public_view=self.submissions.view,
-            fleet=self.runners.fleet if self.home.settings.run.runners else None,
+            fleet=self.runners.fleet,
         )
 
     @cached_property
@@ -70,7 +70,7 @@ class ExecutionServices:
                 submissions.trace_store,
                 submissions.run_measures,
                 self.private_runs.terms,
-                self.runners.fleet if "open" in self.home.settings.run.runners else None,
+                self.runners.fleet,
             ),
             traces=submissions.trace_release,
         )

@@ -14,6 +14,7 @@ from rotation.errors import NotAllowed
 
 if TYPE_CHECKING:
     from quarterturn.runners.fleet import RunnerFleet
+    from quarterturn.runners.local_runner import LocalRunner
     from quarterturn.runners.service import RunnerService
     from quarterturn.runners.store import Runners
 
@@ -25,6 +26,7 @@ class RunnerServices:
     home: OpenHome
     auth: AuthServices
     runs: RunServices
+    local: LocalRunner | None = None  # set by a process that has one, before it plays
 
     @cached_property
     def store(self) -> Runners:
@@ -43,7 +45,8 @@ class RunnerServices:
 
         places = self.home.places
         key, handed_in = HandInKey(places.hand_in_key, self.home.ring), HandInFolder(places.handed_in)
-        return RunnerFleet(self.store, Dispatcher(), key, handed_in)
+        classes = self.home.settings.run.runners
+        return RunnerFleet(self.store, Dispatcher(), key, handed_in, classes, self.local)
 
     @cached_property
     def service(self) -> RunnerService:

@@ -8,6 +8,7 @@ keys/              ring.json, the key ring; sealed under it, log.key, the log's 
                    the result of each turn, endpoint.key, which signs requests to hosted endpoints, and hand-in.key, to
                    which runners seal what they hand in
 handed-in/         what runners handed in and no run has taken yet, sealed
+local-runners/     what the runners of this machine's own processes played and have not handed in yet, sealed
 head/signed        the last head that was signed, outside the database
 public/            what a web server may serve: log/, log.vkey, releases/, months/ and the keys of those who signed
                    them (allowed_signers), endpoint.pem, view/
@@ -46,6 +47,7 @@ class HomePaths:
         self.month_key, self.endpoint_key = keys / "month.key", keys / "endpoint.key"
         self.hand_in_key = keys / "hand-in.key"  # to which runners seal what they hand in
         self.handed_in = home / "handed-in"
+        self.local_runners = home / "local-runners"
         self.model_keys = keys / "models"  # one a language model and kind of run
 
         self.public = home / "public"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from queue import Queue
 
 import uvicorn
 from fastapi import FastAPI
@@ -12,6 +15,7 @@ from quarterturn.month.automatic_turn import MonthlyClock
 from quarterturn.submissions.store.queue import Executor
 from sandbox.strict_http import StrictProtocol
 
+START_SECONDS = 60
 SHUTDOWN_TIMEOUT_SECONDS = 20  # for answers in the making
 
 
@@ -42,6 +46,21 @@ def make_server(app: FastAPI, host: str, port: int, *, ready: Callable[[str], No
         log_config=None,
     )
     return Listening(config, ready, app.router.lifespan_context(app))
+
+
+@contextmanager
+def answering(app: FastAPI) -> Iterator[str]:
+    """Answer on the loopback for the block, in a thread, at an address that is yielded; without the app's executor."""
+    addresses: Queue[str] = Queue()
+    server = make_server(app, "127.0.0.1", 0, ready=addresses.put)
+    server.life = nullcontext()
+    thread = threading.Thread(target=server.run, name="runners")
+    thread.start()
+    try:
+        yield addresses.get(timeout=START_SECONDS)
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 class Together:

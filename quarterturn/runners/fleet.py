@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from sqlmodel import Session
@@ -9,8 +10,12 @@ from sqlmodel import Session
 from quarterturn.runners.dispatcher import Dispatcher
 from quarterturn.runners.hand_in_folder import HandInFolder
 from quarterturn.runners.hand_in_key import HandInKey
+from quarterturn.runners.local_runner import LocalRunner
 from quarterturn.runners.model_relays import ModelRelays
+from quarterturn.runners.runner_box import RunnerBox
 from quarterturn.runners.store import Runners
+from sandbox.boxes.box import Box
+from sandbox.isolation.run_classes import RunClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +27,8 @@ class RunnerFleet:
         dispatcher: the offers of this process.
         key: to which runners seal what they hand in.
         handed_in: where that arrives.
+        classes: the classes of runs that are played on runners elsewhere.
+        local: the runner of this process, for all others; None where this process plays them itself.
         models: what carries the links of their servings to language models.
     """
 
@@ -29,7 +36,19 @@ class RunnerFleet:
     dispatcher: Dispatcher
     key: HandInKey
     handed_in: HandInFolder
+    classes: Collection[str] = ()
+    local: LocalRunner | None = None
     models: ModelRelays = field(default_factory=ModelRelays)
+
+    def box(self, run_class: RunClass, make_box: Callable[[], Box]) -> Box:
+        """Return the box of runs of a class: that of runners elsewhere, or this machine's.
+
+        Raises:
+            Unavailable: no runner elsewhere is alive, or this machine's cannot be had.
+        """
+        if run_class in self.classes:
+            return RunnerBox(self.runners, run_class)
+        return self.local.box(make_box()) if self.local else make_box()
 
     def record_start(
         self, handle: str, *, run: int | None = None, task: str = "", session: Session | None = None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn
 
 from quarterturn.errors import Refused, Unavailable
 from quarterturn.runners.store import Runners
-from sandbox.boxes.box import Program
+from sandbox.boxes.box import Box, Program
 from sandbox.image_reference import ImageReference
 from sandbox.isolation.run_classes import RunClass
 
@@ -22,10 +24,17 @@ class RunnerBox:
         Unavailable: no runner of this class is alive.
     """
 
+    here: Box | None = None
+    """The box of this machine, where that is the one."""
+
     def __init__(self, runners: Runners, run_class: RunClass) -> None:
         self._runners, self.run_class = runners, run_class
         self.name = self._alive()
         self.official = self.name == "docker"
+
+    def playing(self, stopped: Callable[[], bool]) -> AbstractContextManager[None]:  # noqa: ARG002 - nothing is waited for
+        """Take nothing: runners take the lock of their own machine, and check their own box before they register."""
+        return nullcontext()
 
     def check(self) -> None:
         """Make sure that a runner is alive.

@@ -98,6 +98,12 @@ class Runners:
             session.add(RunnerRow(token=token.id, name=name))
         return text
 
+    def renew(self, name: str, days: int) -> str:
+        """Return a new token of the runner of this name, which keeps its servings; it is made if there is none."""
+        with Session(self._engine) as session:
+            row = session.exec(select(RunnerRow).where(RunnerRow.name == name)).one_or_none()
+        return self._accounts.renew(row.token, days) if row else self.add(name, days)
+
     def added_at(self, name: str) -> datetime:
         """Return when a runner was added, whether it was revoked since or not.
 

@@ -5,8 +5,8 @@ The first task is a smoke test: where the agent cannot start, or never asks for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from sandbox.boxes.box import Box
 from sandbox.claim_judge.claim_judge import ClaimJudge
 from sandbox.endpoint.signature import Sender
 from sandbox.isolation import machine_lock
+from sandbox.isolation.run_classes import RunClass
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.results.failure import AGENT_CRASHED
 from sandbox.results.outcome import BUDGETS, TaskRun
@@ -111,8 +112,14 @@ class UnrecordedJournal(RunJournal):
         return not is_held(self._lease)
 
 
-def prepare(chosen: RunRequest) -> tuple[Submission, Box]:
+def prepare(
+    chosen: RunRequest, own_box: Callable[[RunClass, Callable[[], Box]], Box] = lambda _, make_box: make_box()
+) -> tuple[Submission, Box]:
     """Make the submission and its box; what cannot be run is refused before any task is drawn for it.
+
+    Args:
+        chosen: what is run.
+        own_box: makes the box of its class, given what makes that of this machine.
 
     Raises:
         Malformed, NotFound, Refused: it cannot be submitted; the message says why.
@@ -120,7 +127,7 @@ def prepare(chosen: RunRequest) -> tuple[Submission, Box]:
     """
     own = chosen.run_class(private=False)
     warm()
-    return chosen.submission(lambda: choose_box(chosen.named_box or "auto", run_class=own))
+    return chosen.submission(lambda: own_box(own, lambda: choose_box(chosen.named_box or "auto", run_class=own)))
 
 
 def dev(
@@ -168,7 +175,7 @@ class PublicRuns:
         traces: where traces are kept.
         measures: what is computed of each run.
         terms: makes the terms of the home's runs, of a model and a claim judge.
-        fleet: the runners, where the settings have runs of the open class played on them.
+        fleet: the runners.
     """
 
     def __init__(
@@ -177,7 +184,7 @@ class PublicRuns:
         traces: TraceStore,
         measures: RunMeasures,
         terms: Callable[[ModelGateway | None, ClaimJudge | None], Terms],
-        fleet: RunnerFleet | None = None,
+        fleet: RunnerFleet,
     ) -> None:
         self._fleet = fleet
         self._facilities, self._traces, self._measures, self._terms = facilities, traces, measures, terms
@@ -195,33 +202,34 @@ class PublicRuns:
         with own.models.gateway(submission.model, "dev") as model, judging as claims:
             record("start", submission=submission.id)
             terms = self._terms(model, claims)
-            prepared, player = self._on_runners(chosen, model)
-            run = dev(
-                chosen,
-                tasks,
-                NullProgress(),
-                own.sender,
-                terms=terms,
-                lease=lease,
-                prepared=prepared,
-                player=player,
-            )
+            prepared = prepare(chosen, self._fleet.box) if chosen.hosting is None else prepare(chosen)
+            with self._playing(prepared[1], model, lease) as player:
+                run = dev(
+                    chosen,
+                    tasks,
+                    NullProgress(),
+                    own.sender,
+                    terms=terms,
+                    lease=lease,
+                    prepared=prepared,
+                    player=player,
+                )
         measured = self._measures.measured(run, drafts[: len(run.tasks)])
         self._traces.keep(submission.id, run.as_json() | {"measures": measured})
         if run.crashed:
             raise AgentCrashed(run.stopped or "its program ended with an error on each task")
 
-    def _on_runners(
-        self, chosen: RunRequest, model: ModelGateway | None
-    ) -> tuple[tuple[Submission, Box], ServingPlayer] | tuple[None, None]:
-        """Return what a run is played with on runners; nothing for a hosted endpoint, which is asked from here."""
-        if self._fleet is None or chosen.hosting is not None:
-            return None, None
+    @contextmanager
+    def _playing(self, box: Box, model: ModelGateway | None, lease: Lease) -> Iterator[ServingPlayer | None]:
+        """Yield what plays on runners in this box for the block; None where this process plays in it itself."""
         from quarterturn.runners.remote_player import RemotePlayer  # noqa: PLC0415 - loads SQLAlchemy
         from quarterturn.runners.runner_box import RunnerBox  # noqa: PLC0415 - likewise
 
-        box = RunnerBox(self._fleet.runners, chosen.run_class(private=False))
-        return chosen.submission(lambda: box), RemotePlayer(self._fleet, box, models=model)
+        if not isinstance(box, RunnerBox):
+            yield None
+            return
+        with box.playing(lambda: not is_held(lease)):
+            yield RemotePlayer(self._fleet, box, models=model)
 
 
 def never_asked_reason(runs: Sequence[TaskRun], *, hosted: bool = False) -> str | None:

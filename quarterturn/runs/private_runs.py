@@ -152,7 +152,7 @@ class PrivateRuns:
         submissions: those that workers go on with.
         detection: looks at the results of a closed run.
         public_view: shows what is public of a run that has ended.
-        fleet: the runners, where the settings have private runs played on them.
+        fleet: the runners; None: everything is played by this process.
     """
 
     def __init__(
@@ -200,17 +200,20 @@ class PrivateRuns:
         if chosen.hosting:
             chosen.hosting.require_official(box, self._facilities.spec.name)
         with ExitStack() as stack:
-            if not isinstance(box, RunnerBox):  # a runner takes the lock of its own machine
-                stack.enter_context(machine_lock.playing(own, lambda: not is_held(lease)))
+            unwanted = lambda: not is_held(lease)  # noqa: E731 - a name for both
+            if isinstance(box, RunnerBox):
+                stack.enter_context(box.playing(unwanted))
+            else:
+                stack.enter_context(machine_lock.playing(own, unwanted))
             with self._owner_at_fault(resumed):
                 places = stack.enter_context(chosen.places(self._facilities.sender))
             model = stack.enter_context(self._facilities.models.gateway(chosen.model, "private"))
             claims = stack.enter_context(self._facilities.claim_judges.opened("private") if judge else nullcontext())
             if claims and not claims.check():
                 raise UpstreamDown(f"the claim judge's upstream '{claims.spec.upstream.name}' does not answer")
-            if not isinstance(box, RunnerBox):  # a runner checks its own before it registers
+            if here := box.here if isinstance(box, RunnerBox) else box:
                 out.say("checking that nothing gets out of the box")
-                require_wall(box)
+                require_wall(here)
             if resume is None:
                 out.say("trying the agent on a task of the dev set, then opening the run")
                 first = [PlannedTask(task) for task in self._facilities.dev_tasks(1)]
@@ -283,14 +286,13 @@ class PrivateRuns:
         return Terms(agent=ResourceLimits(wall=self._settings.wall_seconds), models=model, claims=claims)
 
     def _box(self, chosen: RunRequest, run_class: RunClass, lease: Lease | None) -> Box:
-        """Return the box of a run: on runners where the settings say so, for a job of the service.
+        """Return the box of a run: of runners elsewhere or of this machine's own, for a job of the service.
 
         A hosted endpoint is asked from here, because the key that signs its requests is here and none of its programs
         runs here.
         """
-        if self._fleet and lease and run_class in self._settings.runners and chosen.hosting is None:
-            return RunnerBox(self._fleet.runners, run_class)
-        return self._facilities.box(chosen.named_box, run_class)
+        make_box = partial(self._facilities.box, chosen.named_box, run_class)
+        return self._fleet.box(run_class, make_box) if self._fleet and lease and not chosen.hosting else make_box()
 
     def _setup(self, box: Box, places: AgentLauncher | None, terms: Terms, run: int | None = None) -> RunSetup:
         """Return where and how tasks are played, of the official run of this number, or of none."""

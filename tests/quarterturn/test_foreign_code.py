@@ -43,6 +43,7 @@ STARTERS = {
     "quarterturn/cli/terminal/secrets.py": "libc alone",
     "quarterturn/findings/case_file_scan.py": "processes of ours, for numbers",
     "quarterturn/launcher/": "uv, npm and pip",
+    "quarterturn/runners/local_runner.py": "the runner of this machine, ours",
     "extras/measures/quarterturn_measures/process.py": "the process that measures, ours",
     "quarterturn/migrations/": "migrations of ours",
     "quarterturn/pages/templates.py": "templates of ours",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -44,10 +45,11 @@ def serve(
         app.log.start_signer()
         logs.configure()
         logs.log.info("starting to serve %s", app.home.folder)
-        works = app.execution.executor(workers, only)
         _say_which(workers, only)
-        works = Together(works, app.month.clock) if clock else works
-        run(app.http(works), host, port, ready=lambda url: logs.log.info("serving %s at %s", app.home.folder, url))
+        with _local_runner(app, workers):
+            works = app.execution.executor(workers, only)
+            works = Together(works, app.month.clock) if clock else works
+            run(app.http(works), host, port, ready=lambda url: logs.log.info("serving %s at %s", app.home.folder, url))
 
 
 def serve_here(app: Application, ready: Callable[[str], None]) -> None:
@@ -56,7 +58,8 @@ def serve_here(app: Application, ready: Callable[[str], None]) -> None:
     from quarterturn.http.serve import serve as run
 
     logs.configure()
-    run(app.http(app.execution.executor(1)), "127.0.0.1", 0, ready=ready)
+    with _local_runner(app, 1):
+        run(app.http(app.execution.executor(1)), "127.0.0.1", 0, ready=ready)
 
 
 @verbs.command("worker")
@@ -69,13 +72,31 @@ def worker(workers: Workers = 1, only: Only = None, home: Home = HOME) -> None:
         app.auth.approvals.in_force()
         app.log.start_signer()
         logs.configure()
-        works = app.execution.executor(workers, only)
         _say_which(workers, only)
-        works.start()
-        logs.log.info("working on %s", app.home.folder)
-        wait()
-        logs.log.info("stopping; what is being run is given back")
-        works.stop()
+        with _local_runner(app, workers):
+            works = app.execution.executor(workers, only)
+            works.start()
+            logs.log.info("working on %s", app.home.folder)
+            wait()
+            logs.log.info("stopping; what is being run is given back")
+            works.stop()
+
+
+@contextmanager
+def _local_runner(app: Application, workers: int) -> Iterator[None]:
+    """Have a local runner for the block, where submissions are run at all; it is started with the first of them."""
+    from quarterturn.http.serve import answering
+    from quarterturn.runners.local_runner import LocalRunner
+
+    if not workers:
+        yield
+        return
+    places, at_a_time = app.home.places, workers * max(2, app.home.settings.run.workers)
+    servers = places.servers if places.servers.is_dir() else None
+    app.runners.local = local = LocalRunner(app.runners.store, places.local_runners, min(at_a_time, 64), servers)
+    with answering(app.http(app.execution.executor(0))) as local.url:
+        yield
+    local.close()
 
 
 def _say_which(workers: int, only: WorkerClass | None) -> None:

@@ -1,0 +1,21 @@
+"""`quarterturn serve` with one command in the place of every image, in the bwrap box, and shorter leases.
+
+python -m tests.quarterturn.runners.command_service COMMAND serve --home HOME …
+"""
+
+import sys
+from datetime import timedelta
+
+from quarterturn.cli import main
+from quarterturn.runs import jobs
+from quarterturn.runs.request import RunRequest
+from quarterturn.submissions.store import queue
+
+if __name__ == "__main__":
+    command = sys.argv.pop(1)
+    queue.LEASE = timedelta(seconds=9)
+    queue.RENEWAL_SECONDS, queue.MAX_SIGHT_GAP = 3.0, queue.LEASE / 2
+    queue.CLOSING_GRID_SECONDS, jobs.REAP_SECONDS = 0.001, 1.0
+    RunRequest.of = lambda submission, _: RunRequest(None, command, submission.account, "bwrap")
+    RunRequest.run_class = lambda *_, **__: "sealed"  # as images have it
+    main()
