@@ -102,6 +102,7 @@ REMOTE = (
 )
 # Modules of these that parse JSON by other means than the strict reader, and why they may.
 LOOSE_JSON = {
+    "quarterturn.client.local_runner_process": "the service's own description of its runner, through its socket",
     "quarterturn_export.harbor_files.solve": "a file beside it; it runs elsewhere, and imports nothing of ours",
     "sandbox.judge.judge": "a reader's list of cases, in a process that may die of it",
     "sandbox.judge.message": "a child reads the request that its own runner wrote",

@@ -1,6 +1,7 @@
 """Local runner: plays the runs of this machine's own service, in a process without keys and home.
 
-1. It is executed for the runs of one class, holds the machine's lock with them, and is ended after the last of them.
+1. It is executed for the runs of one class, and holds the machine's lock with them. After the last of them it stays for
+   a minute, unless runs of another class wait for the machine: so a check of one task rarely pays for its start.
 2. It dials the service on the loopback, over the interface that every runner speaks. Its token is a new one at each
    start, and reaches it through a socket: neither its environment nor its arguments hold anything.
 3. It ends once that socket is closed, by an orderly stop or because the service was killed. Supervisors play on, and
@@ -16,6 +17,7 @@ import os
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
@@ -34,9 +36,11 @@ from sandbox.isolation.forkserver import start_clean
 TOKEN_DAYS = 90
 LOOK_SECONDS = 0.2
 """Between two looks at whether it lives, and is still needed."""
+IDLE_SECONDS = 60.0
+"""How long it stays after the last run."""
 END_SECONDS = 30.0
 """For it to end in order; what it plays goes on in any case."""
-PROGRAM = "quarterturn.runners.local_runner_process"
+PROGRAM = "quarterturn.client.local_runner_process"
 
 
 class LocalRunner:
@@ -55,7 +59,11 @@ class LocalRunner:
         self.name, self._spool = f"local-{number}", folder / str(number)
         self.url = ""
         """Where this process answers it; set once it does."""
-        self._changing, self._runs = threading.Lock(), 0
+        self._changing = threading.Lock()
+        self._runs, self._idle_since = 0, 0.0
+        self._recipe: BoxRecipe | None = None
+        self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
 
     def box(self, box: Box) -> Box:
         """Return the box of runs that are to be played in this one; one that no other process can make stays as it is.
@@ -70,31 +78,55 @@ class LocalRunner:
         """Have the runner of a box for the block, once no runs of another class are played on this machine.
 
         Raises:
-            NotAllowed, Unavailable: as for `machine_lock.playing`.
+            NotAllowed, Unavailable: as for `machine_lock.playing`; or it plays in another box now.
         """
         with machine_lock.playing(recipe.run_class, stopped) as lock:
             with self._changing:
-                if not self._runs:
-                    self._start(recipe, lock)
+                self._require_running(recipe, lock)
                 self._runs += 1
             try:
                 yield
             finally:
                 with self._changing:
                     self._runs -= 1
-                    if not self._runs:
-                        self._stopping.set()
-                        self._thread.join()
+                    self._idle_since = time.monotonic()
 
     def close(self) -> None:
-        """Give its number up."""
+        """End its process, and give its number up."""
+        with self._changing:
+            self._stop()
         self._number_lock.close()
 
-    def _start(self, recipe: BoxRecipe, machine_lock_held: int) -> None:
-        self._stopping = threading.Event()
+    def _require_running(self, recipe: BoxRecipe, machine_lock_held: int) -> None:
+        """Start its process, unless one for these runs is there already.
+
+        Raises:
+            Unavailable: it plays other runs.
+        """
+        if self._recipe == recipe and not self._stopping.is_set():
+            return
+        if self._runs:
+            raise Unavailable("the local runner plays in another box; these runs wait until it has ended")
+        self._stop()
+        self._recipe, self._stopping = recipe, threading.Event()
         work = (recipe, os.dup(machine_lock_held), self._stopping)
         self._thread = threading.Thread(target=self._keep_running, args=work, name=self.name)
         self._thread.start()
+
+    def _stop(self) -> None:
+        self._stopping.set()
+        if self._thread:
+            self._thread.join()
+
+    def _stop_if_idle(self) -> None:
+        """End its process where no run needs it any more; whoever changes that just now is not waited for."""
+        if self._changing.acquire(blocking=False):
+            try:
+                is_old = time.monotonic() >= self._idle_since + IDLE_SECONDS
+                if not self._runs and (is_old or machine_lock.is_awaited()):
+                    self._stopping.set()
+            finally:
+                self._changing.release()
 
     def _keep_running(self, recipe: BoxRecipe, lock: int, stopping: threading.Event) -> None:
         """Run it, again where it ends by itself, until it is not needed any more."""
@@ -123,7 +155,7 @@ class LocalRunner:
         with control:
             socket.send_fds(control, [json.dumps(document).encode()], [lock])
             while process.poll() is None and not stopping.wait(LOOK_SECONDS):
-                pass
+                self._stop_if_idle()
             if process.poll() is not None:
                 reason = control.recv(4096).decode(errors="replace") or f"status {process.returncode}"
                 raise Unavailable(f"the local runner has ended: {reason}")

@@ -63,6 +63,19 @@ def playing(
         os.close(runs)
 
 
+def is_awaited(folder: Path | None = None) -> bool:
+    """Say whether runs are about to begin on this machine, or wait for those of another class to end.
+
+    Raises:
+        Unavailable: the lock cannot be opened, or is not ours.
+    """
+    gate = _opened((folder or shared_folder()) / f"quarterturn-{os.geteuid()}.gate")
+    try:
+        return not _taken(gate, fcntl.LOCK_EX)
+    finally:
+        os.close(gate)
+
+
 def _joined(runs: int, run_class: RunClass) -> bool:
     """Join those that play this class, or begin where nobody plays. Whoever calls holds the gate."""
     if os.pread(runs, 32, 0) == run_class.encode():

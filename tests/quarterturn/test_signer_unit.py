@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ..patience import PATIENCE
 from .keys.test_signer import APPENDS
 
 ROOT = Path(__file__).parents[2]
@@ -66,7 +67,7 @@ def test_the_signers_unit_signs_for_another_user_who_cannot_read_its_key(live: P
         "EXEC_START": unit["ExecStart"],
     }
     words = ["unshare", "--mount", "sh", "-ec", PLAYS, "sh", sys.executable, "-c", APPENDS, "/var/lib/quarterturn/home"]
-    played = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    played = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert played.returncode == 0, played.stdout + played.stderr
     denied, size, *_, refused = played.stdout.splitlines()
     assert "Permission denied" in denied

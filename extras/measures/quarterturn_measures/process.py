@@ -62,7 +62,8 @@ def ask_child(module: str, public: Any, runs: Sequence[TaskRun]) -> Any:
         runs: what an agent did.
 
     Raises:
-        OSError, SubprocessError, ValueError: it could not be started, or failed.
+        OSError, ValueError: it could not be started, or its answer could not be read.
+        subprocess.SubprocessError: it failed, or took too long.
     """
     lines = [json.dumps(public), json.dumps([outcome.as_json() for outcome in runs])]
     written = "".join(f"{line}\n" for line in lines).encode()

@@ -94,9 +94,11 @@ def _local_runner(app: Application, workers: int) -> Iterator[None]:
     places, at_a_time = app.home.places, workers * max(2, app.home.settings.run.workers)
     servers = places.servers if places.servers.is_dir() else None
     app.runners.local = local = LocalRunner(app.runners.store, places.local_runners, min(at_a_time, 64), servers)
-    with answering(app.http(app.execution.executor(0))) as local.url:
-        yield
-    local.close()
+    try:
+        with answering(app.http(app.execution.executor(0))) as local.url:
+            yield
+    finally:
+        local.close()
 
 
 def _say_which(workers: int, only: WorkerClass | None) -> None:

@@ -24,13 +24,13 @@ class Listening(uvicorn.Server):
         self, config: uvicorn.Config, ready: Callable[[str], None], life: AbstractAsyncContextManager[Any] | None = None
     ) -> None:
         super().__init__(config)
-        self._ready, self.life = ready, life or nullcontext()
+        self._ready, self._life = ready, life or nullcontext()
         self._entered = AsyncExitStack()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, and report the address."""
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self.life)
+            await stack.enter_async_context(self._life)
             await super().startup(sockets)
             self._entered = stack.pop_all()
         if self.started:

@@ -11,17 +11,19 @@ import pytest
 
 from quarterturn.app import Application
 from quarterturn.submissions.store.requests import SubmissionRequest
+from sandbox import runner_identity
+from sandbox.isolation import machine_lock
 from sandbox.servings.spool import AGENT_STARTED
 from vault.keys import signing
 
 from ...patience import PATIENCE, until
-from ...sandbox.processes import holds, named
+from ...sandbox.processes import below, holds
 from ..conftest import with_submitters
 from .test_runner_program import MAKES_FOLDERS
 
 pytestmark = [pytest.mark.box, pytest.mark.slow]
 
-PROGRAM = "quarterturn.runners.local_runner_process"
+PROGRAM = "quarterturn.client.local_runner_process"
 
 
 class ServiceProgram:
@@ -81,6 +83,11 @@ def passed_tasks(house: Application, name: str) -> set[str]:
     return {run.task_id for run in runs if run.passed}
 
 
+def runners_of(service: ServiceProgram) -> list[int]:
+    assert service.process
+    return [pid for pid, words in below(service.process.pid).items() if PROGRAM in words]
+
+
 def test_a_service_that_is_killed_while_its_own_runner_plays_costs_no_agent_a_point(house, service):
     service.start()
     undisturbed = passed_tasks(house, submit(house, "ada"))
@@ -101,7 +108,7 @@ def test_a_local_runner_holds_no_key_and_no_task(house, service):
     service.start()
     name = submit(house, "ada")
     until(lambda: lets_an_agent_go(house), "an agent that plays")
-    (runner,) = named(PROGRAM)
+    (runner,) = runners_of(service)
     process = Path(f"/proc/{runner}")
     assert holds(runner, b"local-runners", *keys, *words) == [b"local-runners"], "which shows that memory was read"
     assert {line.partition("=")[0] for line in (process / "environ").read_text().split("\0")} <= {"PATH", "LC_ALL", ""}
@@ -109,3 +116,6 @@ def test_a_local_runner_holds_no_key_and_no_task(house, service):
     files = [str(entry.readlink()) for entry in (process / "fd").iterdir()]
     assert not [file for file in files if "/keys/" in file or "quarterturn.db" in file]
     assert passed_tasks(house, name)
+    assert runners_of(service) == [runner], "it stays for the next run"
+    with machine_lock.playing("open", folder=runner_identity.shared_folder()):
+        assert not runners_of(service), "unless those of another class wait"
