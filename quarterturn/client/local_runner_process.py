@@ -19,6 +19,7 @@ from sandbox.servings.spool import Spool
 from sandbox.servings.supervisor import Supervisors
 
 MAX_DOCUMENT_BYTES = 16384
+STOP = b"stop"
 
 
 def main() -> None:
@@ -37,9 +38,9 @@ def play(told: dict[str, Any], lock: int, control: socket.socket) -> None:
     Args:
         told: what the service told: see `LocalRunner`.
         lock: the descriptor of the machine's lock.
-        control: where nothing more comes, until the service has ended it, or is gone.
+        control: where `STOP` comes if the service stops in order; it is closed then, or where the service is gone.
     """
-    stopping = threading.Event()
+    stopping, in_order = threading.Event(), threading.Event()
     servers = Path(told["servers"]) if told["servers"] else None
     if servers:
         register_added(servers)
@@ -48,12 +49,13 @@ def play(told: dict[str, Any], lock: int, control: socket.socket) -> None:
     service = ServiceAddress(told["url"])
     with RunnerClient(told["url"], told["token"]) as client:
 
-        def stop_at_hangup() -> None:
-            control.recv(1)
+        def wait_for_end() -> None:
+            if control.recv(len(STOP)) == STOP:
+                in_order.set()
             stopping.set()
             client.end()
 
-        threading.Thread(target=stop_at_hangup, name="hangup", daemon=True).start()
+        threading.Thread(target=wait_for_end, name="end", daemon=True).start()
         supervisors = Supervisors(
             told["box"],
             told["run_class"],
@@ -62,7 +64,10 @@ def play(told: dict[str, Any], lock: int, control: socket.socket) -> None:
             service=service,
             runtime=told["runtime"],
         )
-        Runner(client, Spool(Path(told["spool"])), about, supervisors, places=told["places"]).run(stopping)
+        spool = Spool(Path(told["spool"]))
+        Runner(client, spool, about, supervisors, places=told["places"]).run(stopping)
+        if in_order.is_set():
+            spool.note_stop()
         supervisors.close()
 
 

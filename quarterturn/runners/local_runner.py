@@ -19,7 +19,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import BinaryIO
@@ -159,6 +159,8 @@ class LocalRunner:
             if process.poll() is not None:
                 reason = control.recv(4096).decode(errors="replace") or f"status {process.returncode}"
                 raise Unavailable(f"the local runner has ended: {reason}")
+            with suppress(OSError):
+                control.send(b"stop")  # `local_runner_process.STOP`
         try:
             process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:

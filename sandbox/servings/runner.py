@@ -130,6 +130,7 @@ class Runner:
     def run(self, stop: threading.Event) -> None:
         """Work until `stop` is set; servings that are played then go on, for whoever works here next."""
         with self._spool.owned():
+            self._spool.note_start()
             while not stop.is_set():
                 if not self.step():
                     stop.wait(LOOK_SECONDS)
@@ -183,7 +184,7 @@ class Runner:
                     self._service.hand_in(handle, sealed)
                 log.info("serving %s: handed in", handle)
             else:
-                self._service.report_failure(handle, agent_started=state == "died")
+                self._service.report_failure(handle, agent_started=state == "died")  # as if not, where it was cut off
                 log.error("serving %s: its supervisor is gone and left nothing; the service was told", handle)
         except Gone:
             log.info("serving %s: its run was closed; what was left is discarded", handle)

@@ -3,6 +3,7 @@
 HANDLE.lock     there before its key is asked for; locked by the serving's supervisor while it lives. Its first line is
                 the name of that process, and it has a second one once the agent is let go
 HANDLE.sealed   what was left, sealed to the service; there as a whole, or not at all
+HANDLE.stopped  there while no runner works here, because the last one was stopped in order during this serving
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from sandbox.runner_identity import runner_lives
 from sandbox.servings.serving import require_handle
 from vault.files import write_atomically
 
-SpoolState = Literal["playing", "finished", "died", "unbegun"]
+SpoolState = Literal["playing", "finished", "died", "cut-off", "unbegun"]
 AGENT_STARTED = b"\nagent started\n"
 NOTE_BYTES = 200
 """More than the name of a process has; the whole file is one block."""
@@ -94,8 +95,8 @@ class Spool:
     def states(self) -> Mapping[str, SpoolState]:
         """Return how each serving stands.
 
-        `playing`; `finished`, with a sealed hand-in; or without one: `unbegun`, if its agent was never let go, else
-        `died`.
+        `playing`; `finished`, with a sealed hand-in; or without one: `unbegun`, if its agent was never let go,
+        `cut-off`, if its supervisor ended while no runner worked here (`note_stop`), else `died`.
         """
         return {path.stem: self._state(path.stem) for path in sorted(self.folder.glob("*.lock"))}
 
@@ -107,7 +108,25 @@ class Spool:
                 return "playing"
             if self._sealed_path(handle).is_file():
                 return "finished"
-            return "died" if AGENT_STARTED in file.read() else "unbegun"
+            if AGENT_STARTED not in file.read():
+                return "unbegun"
+            return "cut-off" if self._stop_path(handle).exists() else "died"
+
+    def note_stop(self) -> None:
+        """Note that the runner is stopped in order: a container or a machine that ends now takes supervisors with it.
+
+        No agent can bring that about, so what is cut off then is served again. A full disk takes no note.
+        """
+        for handle, state in self.states().items():
+            if state == "playing":
+                with suppress(OSError):
+                    self._stop_path(handle).touch()
+
+    def note_start(self) -> None:
+        """Note that a runner works here: a supervisor that ends without a hand-in now may be killed by its agent."""
+        for handle, state in self.states().items():
+            if state == "playing":
+                self._stop_path(handle).unlink(missing_ok=True)
 
     def open(self, handle: str) -> BinaryIO:
         """Open what a finished serving left, still sealed."""
@@ -122,7 +141,8 @@ class Spool:
 
     def remove(self, handle: str) -> None:
         """Forget a serving that was handed in, or reported."""
-        for path in (self._sealed_path(handle), self._sealed_path(handle).with_suffix(".new"), self._lock_path(handle)):
+        sealed = self._sealed_path(handle)
+        for path in (sealed, sealed.with_suffix(".new"), self._stop_path(handle), self._lock_path(handle)):
             path.unlink(missing_ok=True)
 
     def _lock_path(self, handle: str) -> Path:
@@ -130,3 +150,6 @@ class Spool:
 
     def _sealed_path(self, handle: str) -> Path:
         return self.folder / f"{require_handle(handle)}.sealed"
+
+    def _stop_path(self, handle: str) -> Path:
+        return self.folder / f"{require_handle(handle)}.stopped"

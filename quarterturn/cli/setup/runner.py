@@ -79,7 +79,9 @@ def start(
     with client, end_signals.set_by_signals(stopping), machine_lock.playing(only, stopping.is_set) as lock:
         supervisors = Supervisors(own.name, only, machine_lock=lock, servers=servers, service=service)
         logs.log.info("playing %s runs for %s in the box %s", only, to, own.name)
-        Runner(client, Spool(spool), about, supervisors, places=places).run(stopping)
+        own_spool = Spool(spool)
+        Runner(client, own_spool, about, supervisors, places=places).run(stopping)
+        own_spool.note_stop()
         logs.log.info("stopping; what is played goes on, and the next start hands it in")
         supervisors.close()
 

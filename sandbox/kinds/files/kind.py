@@ -97,7 +97,7 @@ def put(nodes: dict[str, Node], path: str, node: Node) -> None:
 
 FILES = StateKind(
     name="files",
-    about="text and binary files below one folder",
+    about="files below one folder: text, and any other format by presence, size and SHA-256",
     schema=STATE,
     seed=seed,
     mutations=MUTATIONS,

@@ -185,6 +185,24 @@ def test_a_serving_whose_supervisor_died_is_reported_at_once(bench, agent_starte
     assert bench.spool.states() == {SECOND: "playing"}
 
 
+def test_what_a_stopped_machine_cut_off_is_served_again_and_what_outlived_the_stop_is_not(bench):
+    """An agent that is still played after the next start may kill its supervisor: that is its own doing."""
+    bench.steps()
+    Spool.record_agent_start(bench.locks.held[FIRST])
+    bench.spool.note_stop()
+    bench.locks.die(FIRST)
+    bench.restart()
+    bench.steps()
+    assert bench.service.failures == {FIRST: False}
+    Spool.record_agent_start(bench.locks.held[THIRD])
+    bench.spool.note_stop()
+    bench.spool.note_start()
+    bench.locks.die(THIRD)
+    bench.steps(1)
+    assert bench.service.failures == {FIRST: False, THIRD: True}
+    assert not [path for path in bench.spool.folder.iterdir() if path.stem in {FIRST, THIRD}]
+
+
 def test_a_runner_that_was_killed_before_it_started_what_it_asked_for_reports_that_nothing_began(bench, monkeypatch):
     def recorded_and_cut_off(handle):
         bench.service.started.append(handle)
