@@ -24,6 +24,7 @@ from mcp import Client, MCPError
 from mcp.shared.message import SessionMessage
 from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, CallToolRequest, CallToolRequestParams, CallToolResult
 from mcp_types import jsonrpc_message_adapter as message_adapter
+from pydantic import ValidationError
 
 from sandbox.errors import Malformed
 from sandbox.gateway.session import ToolReply
@@ -239,7 +240,7 @@ class _Line:
         while isinstance(error, ExceptionGroup):
             error = error.exceptions[0]
         if not isinstance(error, MCPError):
-            self.failure = self.failure or f"gave `{method}` an answer that is none of MCP ({type(error).__name__})"
+            self.failure = self.failure or f"gave `{method}` an answer that is none of MCP ({_fault(error)})"
         elif error.code not in {CONNECTION_CLOSED, REQUEST_TIMEOUT}:
             self.failure = self.failure or f"answered `{method}` with an error: {error.message}"
 
@@ -285,6 +286,14 @@ class _Line:
             self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
         ) -> bool | None:
             return None
+
+
+def _fault(error: Exception) -> str:
+    """Return where an answer departs from MCP, without what stands there."""
+    if not isinstance(error, ValidationError):
+        return type(error).__name__
+    first = error.errors(include_input=False, include_url=False)[0]
+    return f"at {'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 def _parsed(line: bytes) -> SessionMessage | Exception:

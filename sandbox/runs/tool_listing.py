@@ -153,7 +153,10 @@ def _failure(server: Server, heard: _Heard, world: World, seconds: float) -> str
         answered = f"answered {name} with an error: {_shown(heard.failure or reply.text())}"
         late = f"did not answer {name} within {seconds:.0f} s"
         what = f"the server {server.name} lists its tools, and {late if heard.late else answered}"
-        mend = "name another tool with its arguments under `first_call`, or what it needs to start under `start_with`"
+        mend = (
+            "mend its command, or name another tool with its arguments under `first_call`, or what it needs to start "
+            "under `start_with`"
+        )
     else:
         what, mend = f"the server {server.name} did not list its tools", "mend command or environment in its manifest"
     if ended is not None:
@@ -163,6 +166,7 @@ def _failure(server: Server, heard: _Heard, world: World, seconds: float) -> str
         what += f"{' and then' if heard.calls else ''} ended with code {ended.code}{memory} {before}".rstrip()
     elif not heard.calls and heard.failure:
         what += f": it {_shown(heard.failure)}, and still runs"
+        mend += ", or use another version of it"
     elif not heard.calls:
         what += f" within {seconds:.0f} s, and still runs: it is slow, or waits for something"
         mend += ", or give it more time with `limits.call_seconds`"

@@ -96,6 +96,13 @@ FAILS = "return {'content': [{'type': 'text', 'text': 'no \\x1b[31mvault'}], 'is
             ["did not list its tools: it answered `initialize` with an error: no licence, and still runs"],
         ),
         (
+            f"TOOLS = {{'read': {{'type': 'array'}}}}\n{SERVER}",
+            [
+                "it gave `tools/list` an answer that is none of MCP (at tools.0.inputSchema",
+                "use another version of it",
+            ],
+        ),
+        (
             "print('\\x1b[1mError: no vault', flush=True); print('more'); import sys; sys.exit(1)",
             [r"its standard output has lines that are not MCP, first '\x1b[1mError: no vault'", "on an empty folder"],
         ),
