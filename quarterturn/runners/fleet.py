@@ -40,6 +40,10 @@ class RunnerFleet:
     local: LocalRunner | None = None
     models: ModelRelays = field(default_factory=ModelRelays)
 
+    def plays(self, run_class: RunClass) -> bool:
+        """Say whether runs of a class are played on runners, elsewhere or of this process."""
+        return self.local is not None or run_class in self.classes
+
     def box(self, run_class: RunClass, make_box: Callable[[], Box]) -> Box:
         """Return the box of runs of a class: that of runners elsewhere, or this machine's.
 

@@ -202,8 +202,7 @@ class PublicRuns:
         with own.models.gateway(submission.model, "dev") as model, judging as claims:
             record("start", submission=submission.id)
             terms = self._terms(model, claims)
-            prepared = prepare(chosen, self._fleet.box) if chosen.hosting is None else prepare(chosen)
-            with self._playing(prepared[1], model, lease) as player:
+            with self._on_runners(chosen, model, lease) as (prepared, player):
                 run = dev(
                     chosen,
                     tasks,
@@ -220,16 +219,26 @@ class PublicRuns:
             raise AgentCrashed(run.stopped or "its program ended with an error on each task")
 
     @contextmanager
-    def _playing(self, box: Box, model: ModelGateway | None, lease: Lease) -> Iterator[ServingPlayer | None]:
-        """Yield what plays on runners in this box for the block; None where this process plays in it itself."""
+    def _on_runners(
+        self, chosen: RunRequest, model: ModelGateway | None, lease: Lease
+    ) -> Iterator[tuple[tuple[Submission, Box] | None, ServingPlayer | None]]:
+        """Yield what a run is played with on runners for the block; nothing where this process plays it itself.
+
+        A hosted endpoint is always asked from here.
+        """
         from quarterturn.runners.remote_player import RemotePlayer  # noqa: PLC0415 - loads SQLAlchemy
         from quarterturn.runners.runner_box import RunnerBox  # noqa: PLC0415 - likewise
 
+        if chosen.hosting is not None or not self._fleet.plays(chosen.run_class(private=False)):
+            yield None, None
+            return
+        prepared = prepare(chosen, self._fleet.box)
+        box = prepared[1]
         if not isinstance(box, RunnerBox):
-            yield None
+            yield prepared, None
             return
         with box.playing(lambda: not is_held(lease)):
-            yield RemotePlayer(self._fleet, box, models=model)
+            yield prepared, RemotePlayer(self._fleet, box, models=model)
 
 
 def never_asked_reason(runs: Sequence[TaskRun], *, hosted: bool = False) -> str | None:

@@ -92,6 +92,7 @@ def test_the_guide_to_a_signer_with_its_own_user_works_line_by_line(
         shell.type(command)
     settings = stocked / "quarterturn.toml"
     settings.write_text(settings.read_text().replace('signer = ""', f'signer = "{folder}"'))
+    (folder / "public").symlink_to(stocked / "public")  # as the guide says for a signer without the unit
     words = [Path(sys.prefix) / "bin" / "quarterturn", "signer", folder]
     with subprocess.Popen(words) as signer:
         try:

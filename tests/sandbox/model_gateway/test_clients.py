@@ -110,7 +110,7 @@ def test_a_model_solves_a_task_through_real_tools(wire, box, stub):
     assert "one.txt" in shown
     assert "heliotrope" in shown
     assert [call.repeats for call in seen.transcript.model_calls] == ([0, 2, 4] if wire == "openai" else [0, 1, 3])
-    assert type(seen).from_json(json.loads(json.dumps(seen.as_json()))) == seen
+    assert type(seen).from_json(json.loads(json.dumps(seen.to_sealed_json()))) == seen
 
 
 @pytest.mark.box
