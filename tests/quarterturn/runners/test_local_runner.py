@@ -21,7 +21,7 @@ from ...sandbox.processes import below, holds
 from ..conftest import with_submitters
 from .test_runner_program import MAKES_FOLDERS
 
-pytestmark = [pytest.mark.box, pytest.mark.slow]
+pytestmark = [pytest.mark.box, pytest.mark.full, pytest.mark.slow]
 
 PROGRAM = "quarterturn.client.local_runner_process"
 
