@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from queue import Empty, Queue
-from typing import Any
+from collections.abc import Callable
 
 import uvicorn
 from fastapi import FastAPI
 
-from quarterturn.errors import Unavailable
 from quarterturn.http.responses.listening import Listening
 from quarterturn.month.automatic_turn import MonthlyClock
 from quarterturn.submissions.store.queue import Executor
 from sandbox.strict_http import StrictProtocol
 
-START_SECONDS = 60
 SHUTDOWN_TIMEOUT_SECONDS = 20  # for answers in the making
 
 
@@ -26,24 +20,10 @@ def serve(app: FastAPI, host: str, port: int, *, ready: Callable[[str], None]) -
     make_server(app, host, port, ready=ready).run()
 
 
-def make_server(
-    app: FastAPI,
-    host: str,
-    port: int,
-    *,
-    ready: Callable[[str], None],
-    life: AbstractAsyncContextManager[Any] | None = None,
-) -> Listening:
+def make_server(app: FastAPI, host: str, port: int, *, ready: Callable[[str], None]) -> Listening:
     """Return the server that `serve` runs; it ends once its `should_exit` is set.
 
     Forwarded client addresses are trusted only from a proxy on this machine.
-
-    Args:
-        app: what it serves.
-        host: the address to listen on.
-        port: the port; 0 takes any.
-        ready: is called with the address once it answers there.
-        life: what lasts as long as the server; that of the app by default, which has its executor work.
     """
     config = uvicorn.Config(
         app,
@@ -61,31 +41,7 @@ def make_server(
         lifespan="off",
         log_config=None,
     )
-    return Listening(config, ready, life or app.router.lifespan_context(app))
-
-
-@contextmanager
-def answering(app: FastAPI) -> Iterator[str]:
-    """Answer on the loopback for the block, in a thread, at an address that is yielded; without the app's executor.
-
-    Raises:
-        Unavailable: it did not start.
-    """
-    addresses: Queue[str] = Queue()
-    server = make_server(app, "127.0.0.1", 0, ready=addresses.put, life=nullcontext())
-    thread = threading.Thread(target=server.run, name="runners")
-    thread.start()
-    try:
-        try:
-            address = addresses.get(timeout=START_SECONDS)
-        except Empty:
-            raise Unavailable(
-                f"no server for runners listened on 127.0.0.1 within {START_SECONDS} s: try again"
-            ) from None
-        yield address
-    finally:
-        server.should_exit = True
-        thread.join()
+    return Listening(config, ready, app.router.lifespan_context(app))
 
 
 class Together:

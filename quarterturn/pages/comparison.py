@@ -17,7 +17,7 @@ from quarterturn.pages.templates import inline_style, inline_style_hash, render
 ROWS = {
     "fairness": "fairness by the verdict",
     "quality": "answer quality",
-    "efficiency": "efficiency",
+    "calls_saved": "calls saved",
     "adoption": "adoption",
     "grounding": "citations that are there",
     "calls": "calls",

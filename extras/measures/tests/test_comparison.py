@@ -48,7 +48,7 @@ def drafts() -> list[Draft]:
 def trial(
     task: str, number: int = 1, *, passed: bool | None = True, calls: int = 2, fairness: float = 1
 ) -> PlayedTrial:
-    scores = {"quality": passed, "efficiency": fairness, "fairness": fairness, "adoption": None}
+    scores = {"quality": passed, "calls_saved": fairness, "fairness": fairness, "adoption": None}
     known = {name: None if value is None or passed is None else float(value) for name, value in scores.items()}
     costs = {"calls": calls, "bytes_shown": 100 * calls, "turns": None, "tokens": None}
     return PlayedTrial(task, task, number, passed, known, costs)
@@ -116,7 +116,7 @@ def test_a_trial_has_fairness_by_its_verdict_adoption_and_costs(drafts):
     measured = measure_trial(run_of(task, calls, cited), served, 1)
     expected = {
         "quality": 1,
-        "efficiency": Fraction(17, 20),
+        "calls_saved": Fraction(17, 20),
         "fairness": Fraction(80, 100) + Fraction(20, 100) * Fraction(17, 20),
         "adoption": Fraction(60, 100) * Fraction(1, 3) + Fraction(40, 100),
     }
@@ -129,7 +129,7 @@ def test_a_trial_has_fairness_by_its_verdict_adoption_and_costs(drafts):
     assert shown[0] - shown[1] == len("x") + len("é".encode()) + len("no such tool")
     assert without_results.scores["adoption"] == 0
     failed = measure_trial(run_of(task, calls, cited, Verdict.FALSE), baseline, 1)
-    assert failed.scores == {"quality": 0, "efficiency": 0, "fairness": 0, "adoption": None}
+    assert failed.scores == {"quality": 0, "calls_saved": 0, "fairness": 0, "adoption": None}
 
 
 def test_a_model_s_turns_and_tokens_are_costs_and_an_unknown_verdict_has_no_score(drafts):

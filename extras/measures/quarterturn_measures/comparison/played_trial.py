@@ -25,7 +25,7 @@ from sandbox.servers.server import Server
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
 
-SCORES = ("quality", "efficiency", "fairness", "adoption")
+SCORES = ("quality", "calls_saved", "fairness", "adoption")
 COSTS = ("calls", "bytes_shown", "turns", "tokens")
 
 
@@ -113,7 +113,7 @@ def measure_trial(run: TaskRun, served: ServedTask, trial: int) -> PlayedTrial:
     saved = efficiency(run.calls, run.max_steps, passed=run.passed)
     scores = {
         "quality": Fraction(run.passed),
-        "efficiency": saved,
+        "calls_saved": saved,
         "fairness": fairness_by_verdict(saved, passed=run.passed),
         "adoption": None if served.is_baseline else _adoption(run),
     }
