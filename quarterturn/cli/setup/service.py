@@ -85,7 +85,7 @@ def worker(workers: Workers = 1, only: Only = None, home: Home = HOME) -> None:
 @contextmanager
 def _local_runner(app: Application, workers: int) -> Iterator[None]:
     """Have a local runner for the block, where submissions are run at all; it is started with the first of them."""
-    from quarterturn.http.serve import answering
+    from quarterturn.http.serve import serve_runners
     from quarterturn.runners.local_runner import LocalRunner
 
     if not workers:
@@ -95,7 +95,7 @@ def _local_runner(app: Application, workers: int) -> Iterator[None]:
     servers = places.servers if places.servers.is_dir() else None
     app.runners.local = local = LocalRunner(app.runners.store, places.local_runners, min(at_a_time, 64), servers)
     try:
-        with answering(app.http(app.execution.executor(0))) as local.url:
+        with serve_runners(app.http(app.execution.executor(0))) as local.url:
             yield
     finally:
         local.close()

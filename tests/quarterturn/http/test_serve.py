@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from quarterturn.app import Application
+from quarterturn.http.serve import serve_runners
 
 from ...patience import PATIENCE
 from ...smuggling import REFUSED, spoken
@@ -54,3 +55,12 @@ def test_a_submission_from_first_to_last_over_a_socket(started):
     assert process.wait(PATIENCE) == 130
     assert token not in rest
     assert "/submissions" not in rest, "nobody writes down who asked for what"
+
+
+def test_the_server_for_runners_answers_nobody_else(live):
+    with closing(Application(live, None)) as house, serve_runners(house.http(house.execution.executor(0))) as url:
+        token = house.runners.store.add("north", 90)
+        with httpx2.Client(base_url=url, headers={"authorization": f"Bearer {token}"}, timeout=PATIENCE) as client:
+            assert client.post("/runner/v1/work").json()["code"] == "conflict", "it has not registered"
+            for path in ("/healthz", "/leaderboard", "/sign-in", "/docs"):
+                assert client.get(path).status_code == 404
