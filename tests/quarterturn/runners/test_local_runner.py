@@ -11,7 +11,6 @@ import pytest
 
 from quarterturn.app import Application
 from quarterturn.submissions.store.requests import SubmissionRequest
-from sandbox import runner_identity
 from sandbox.isolation import machine_lock
 from sandbox.servings.spool import AGENT_STARTED
 from vault.keys import signing
@@ -29,8 +28,8 @@ PROGRAM = "quarterturn.client.local_runner_process"
 class ServiceProgram:
     """`quarterturn serve` as a process, which plays a command wherever an image was submitted."""
 
-    def __init__(self, home: Path, command: str) -> None:
-        words = ["-m", "tests.quarterturn.runners.command_service", command, "serve", "--home", str(home)]
+    def __init__(self, home: Path, command: str, locks: Path) -> None:
+        words = ["-m", "tests.quarterturn.runners.command_service", command, str(locks), "serve", "--home", str(home)]
         self._command = [sys.executable, *words, "--port", "0", "--no-clock"]
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -54,7 +53,7 @@ def service(house, tmp_path) -> Iterator[ServiceProgram]:
     agent = tmp_path / "agent" / "agent.py"
     agent.parent.mkdir()
     agent.write_text(MAKES_FOLDERS.replace("PAUSE", "2.5"))
-    program = ServiceProgram(house.home.folder, f"python3 {agent}")
+    program = ServiceProgram(house.home.folder, f"python3 {agent}", tmp_path)
     yield program
     program.end()
 
@@ -99,7 +98,7 @@ def test_a_service_that_is_killed_while_its_own_runner_plays_costs_no_agent_a_po
 
 
 @pytest.mark.needs("root")  # another process's memory is read
-def test_a_local_runner_holds_no_key_and_no_task(house, service):
+def test_a_local_runner_holds_no_key_and_no_task(house, service, tmp_path):
     tasks = [
         house.home.vault.open(record.id, who="test", why="look for it").task for record in house.home.vault.records()
     ]
@@ -117,5 +116,5 @@ def test_a_local_runner_holds_no_key_and_no_task(house, service):
     assert not [file for file in files if "/keys/" in file or "quarterturn.db" in file]
     assert passed_tasks(house, name)
     assert runners_of(service) == [runner], "it stays for the next run"
-    with machine_lock.playing("open", folder=runner_identity.shared_folder()):
+    with machine_lock.playing("open", folder=tmp_path):
         assert not runners_of(service), "unless those of another class wait"
