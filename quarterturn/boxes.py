@@ -8,6 +8,7 @@ from quarterturn.choices import BoxName
 from quarterturn.errors import Unavailable
 from sandbox.boxes.box import Box
 from sandbox.errors import Unavailable as NoBox
+from sandbox.image_reference import ImageReference
 from sandbox.isolation.run_classes import RunClass
 
 
@@ -27,6 +28,12 @@ def bwrap(runtime: str = "", run_class: RunClass = "open") -> Box:  # noqa: ARG0
 
 BOXES: Mapping[str, Callable[..., Box]] = {"docker": docker, "bwrap": bwrap}
 """By name, in the order in which `auto` tries them: what is official comes first."""
+
+
+def digest_of(box: Box, reference: ImageReference) -> str:
+    """Return the digest of an image, which a box of containers knows, and that of runners."""
+    resolve: Callable[[ImageReference], str] = getattr(box, "digest")  # noqa: B009 - which the box of commands lacks
+    return resolve(reference)
 
 
 def choose_box(name: BoxName, runtime: str = "", run_class: RunClass = "open") -> Box:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from quarterturn.client.runner import RunnerClient
-from quarterturn.runners.programs import digests_of_servers
+from quarterturn.runners.programs import STOP_WORD, digests_of_servers
 from sandbox.errors import SandboxError
 from sandbox.servers.added_servers import register_added
 from sandbox.servings.relayed_model import ServiceAddress
@@ -19,7 +19,6 @@ from sandbox.servings.spool import Spool
 from sandbox.servings.supervisor import Supervisors
 
 MAX_DOCUMENT_BYTES = 16384
-STOP = b"stop"
 
 
 def main() -> None:
@@ -32,40 +31,40 @@ def main() -> None:
         control.send(str(error).encode()[:4096])
 
 
-def play(told: dict[str, Any], lock: int, control: socket.socket) -> None:
+def play(document: dict[str, Any], lock: int, control: socket.socket) -> None:
     """Play servings, as `quarterturn runner start` does elsewhere.
 
     Args:
-        told: what the service told: see `LocalRunner`.
+        document: what the service told: see `LocalRunner`.
         lock: the descriptor of the machine's lock.
-        control: where `STOP` comes if the service stops in order; it is closed then, or where the service is gone.
+        control: where `STOP_WORD` comes if the service stops in order; it is closed then, or where the service is gone.
     """
     stopping, in_order = threading.Event(), threading.Event()
-    servers = Path(told["servers"]) if told["servers"] else None
+    servers = Path(document["servers"]) if document["servers"] else None
     if servers:
         register_added(servers)
-    about = {"box": told["box"], "run_class": told["run_class"], "places": told["places"]}
+    about = {"box": document["box"], "run_class": document["run_class"], "places": document["places"]}
     about["servers"] = digests_of_servers()
-    service = ServiceAddress(told["url"])
-    with RunnerClient(told["url"], told["token"]) as client:
+    service = ServiceAddress(document["url"])
+    with RunnerClient(document["url"], document["token"]) as client:
 
         def wait_for_end() -> None:
-            if control.recv(len(STOP)) == STOP:
+            if control.recv(len(STOP_WORD)) == STOP_WORD:
                 in_order.set()
             stopping.set()
             client.end()
 
         threading.Thread(target=wait_for_end, name="end", daemon=True).start()
         supervisors = Supervisors(
-            told["box"],
-            told["run_class"],
+            document["box"],
+            document["run_class"],
             machine_lock=lock,
             servers=servers,
             service=service,
-            runtime=told["runtime"],
+            runtime=document["runtime"],
         )
-        spool = Spool(Path(told["spool"]))
-        Runner(client, spool, about, supervisors, places=told["places"]).run(stopping)
+        spool = Spool(Path(document["spool"]))
+        Runner(client, spool, about, supervisors, places=document["places"]).run(stopping)
         if in_order.is_set():
             spool.note_stop()
         supervisors.close()

@@ -37,7 +37,7 @@ def page(found: Item, released: str | None, passes: Item | None = None, lines: S
         released=released,
         counts=[
             *((name.capitalize(), task[name]) for name in ("server", "category", "difficulty")),
-            *((name.capitalize(), task[name]) for name in ("language",) if name in task),
+            *([("Language", task["language"])] if "language" in task else []),
             ("Calls allowed", str(task["max_steps"])),
         ],
         success=predicate.in_words(predicate.parse(task["success_predicate"])),

@@ -1,7 +1,7 @@
 """Local runner: plays the runs of this machine's own service, in a process without keys and home.
 
 1. It is executed for the runs of one class, and holds the machine's lock with them. After the last of them it stays for
-   a minute, unless runs of another class wait for the machine: so a check of one task rarely pays for its start.
+    a minute, unless runs of another class wait for the machine: so a check of one task rarely pays for its start.
 2. It dials the service on the loopback, over the interface that every runner speaks. Its token is a new one at each
    start, and reaches it through a socket: neither its environment nor its arguments hold anything.
 3. It ends once that socket is closed, by an orderly stop or because the service was killed. Supervisors play on, and
@@ -24,8 +24,10 @@ from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
+from quarterturn.boxes import digest_of
 from quarterturn.errors import Unavailable
 from quarterturn.retry_loop import RetryLoop
+from quarterturn.runners.programs import STOP_WORD
 from quarterturn.runners.runner_box import RunnerBox
 from quarterturn.runners.store import Runners
 from sandbox.boxes.box import Box, BoxRecipe, Program, ReproducibleBox
@@ -160,7 +162,7 @@ class LocalRunner:
                 reason = control.recv(4096).decode(errors="replace") or f"status {process.returncode}"
                 raise Unavailable(f"the local runner has ended: {reason}")
             with suppress(OSError):
-                control.send(b"stop")  # `local_runner_process.STOP`
+                control.send(STOP_WORD)
         try:
             process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
@@ -172,7 +174,7 @@ class LocalRunnerBox(RunnerBox):
     """Box of this machine in which its local runner plays; this process looks images up in it, and checks it."""
 
     def __init__(self, runner: LocalRunner, runners: Runners, box: Box, recipe: BoxRecipe) -> None:
-        self._runner, self._runners, self._recipe, self.here, self._box = runner, runners, recipe, box, box
+        self._runner, self._runners, self._recipe, self.local_box, self._box = runner, runners, recipe, box, box
         self.name, self.run_class, self.official = box.name, recipe.run_class, box.official
 
     def playing(self, stopped: Callable[[], bool]) -> AbstractContextManager[None]:
@@ -185,8 +187,7 @@ class LocalRunnerBox(RunnerBox):
 
     def digest(self, reference: ImageReference) -> str:
         """Return the digest of an image that the engine has."""
-        resolve: Callable[[ImageReference], str] = getattr(self._box, "digest")  # noqa: B009 - of the docker box, which alone has images
-        return resolve(reference)
+        return digest_of(self._box, reference)
 
     def fits(self, program: Program) -> None:
         """Refuse a program that the box cannot start."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from sandbox.servers.definition import server_digest
 from sandbox.servers.registry import SERVERS
 
+STOP_WORD = b"stop"
+"""What a service tells its own runner that is to end in order."""
 INTERFACE_VERSION = 1
 """Of the interface between a service and its runners."""
 

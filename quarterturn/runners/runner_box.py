@@ -24,8 +24,8 @@ class RunnerBox:
         Unavailable: no runner of this class is alive.
     """
 
-    here: Box | None = None
-    """The box of this machine, where that is the one."""
+    local_box: Box | None = None
+    """The box in which the local runner of this process plays; None where the runners are elsewhere."""
 
     def __init__(self, runners: Runners, run_class: RunClass) -> None:
         self._runners, self.run_class = runners, run_class

@@ -200,20 +200,18 @@ class PrivateRuns:
         if chosen.hosting:
             chosen.hosting.require_official(box, self._facilities.spec.name)
         with ExitStack() as stack:
-            unwanted = lambda: not is_held(lease)  # noqa: E731 - a name for both
-            if isinstance(box, RunnerBox):
-                stack.enter_context(box.playing(unwanted))
-            else:
-                stack.enter_context(machine_lock.playing(own, unwanted))
+            runners = box if isinstance(box, RunnerBox) else None
+            take_turn = runners.playing if runners else partial(machine_lock.playing, own)
+            stack.enter_context(take_turn(lambda: not is_held(lease)))
             with self._owner_at_fault(resumed):
                 places = stack.enter_context(chosen.places(self._facilities.sender))
             model = stack.enter_context(self._facilities.models.gateway(chosen.model, "private"))
             claims = stack.enter_context(self._facilities.claim_judges.opened("private") if judge else nullcontext())
             if claims and not claims.check():
                 raise UpstreamDown(f"the claim judge's upstream '{claims.spec.upstream.name}' does not answer")
-            if here := box.here if isinstance(box, RunnerBox) else box:
+            if (box_here := runners.local_box if runners else box) is not None:
                 out.say("checking that nothing gets out of the box")
-                require_wall(here)
+                require_wall(box_here)
             if resume is None:
                 out.say("trying the agent on a task of the dev set, then opening the run")
                 first = [PlannedTask(task) for task in self._facilities.dev_tasks(1)]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from quarterturn.boxes import digest_of
 from quarterturn.choices import BoxName
 from quarterturn.errors import Malformed
 from quarterturn.runs.hosted_endpoint import Hosting
@@ -95,8 +97,7 @@ class RunRequest:
             made, box = submissions.command(self.agent, submitter=self.submitter, packages=self.packages), make_box()
         else:
             box = make_box()
-            resolve: Callable[[ImageReference], str] = getattr(box, "digest")  # noqa: B009 - of the docker box, which alone has images
-            made = submissions.image(self.image or "", submitter=self.submitter, resolve=resolve)
+            made = submissions.image(self.image or "", submitter=self.submitter, resolve=partial(digest_of, box))
         box.fits(made.program)
         return made, box
 
