@@ -19,6 +19,7 @@ DOCUMENTS = (
     "docs/reference/benchmarks.md",
     "docs/reference/detection.md",
     "docs/reference/covert-channels.md",
+    "examples/agents/dispatcher/README.md",
     "examples/agents/ladder/README.md",
 )
 """Every document that shows figures which somebody measured; decision records show those of their own day."""

@@ -111,6 +111,7 @@ class Transcript:
         ended: how it ended.
         model_calls: what was asked of a language model.
         asked: whether any request came in; an agent that never asked does not know its task.
+        shortlist: the tools that the agent shortlisted before its first call, best first; None where it told none.
     """
 
     calls: tuple[CallRecord, ...]
@@ -118,6 +119,7 @@ class Transcript:
     ended: Ended
     model_calls: tuple[ModelCall, ...] = ()
     asked: bool = True
+    shortlist: tuple[str, ...] | None = None
 
     @property
     def upstream(self) -> UpstreamFact | None:
@@ -153,6 +155,7 @@ class Transcript:
             "asked": self.asked,
             "calls": [_plain(call) for call in self.calls],
             "model_calls": [_plain(call) for call in self.model_calls],
+            **({} if self.shortlist is None else {"shortlist": list(self.shortlist)}),
         }
 
 

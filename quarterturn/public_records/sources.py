@@ -87,6 +87,7 @@ def dev_run(file: Path, public: Sequence[Draft]) -> PublicRecords:
         documents = [Task.parse(item["task"]) for item in data["tasks"]]
         outcomes = [[item["run"] for item in data["tasks"]], *data.get("later_trials", ())]
         trials = [[outcome_of(run) for run in trial] for trial in outcomes]
+        offered_tools = len(data.get("offered_tools", ()))
     except (VaultError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         why = "it is not JSON" if isinstance(error, ValueError) else "it lacks a field, or has another type of one"
         raise Malformed(
@@ -100,7 +101,7 @@ def dev_run(file: Path, public: Sequence[Draft]) -> PublicRecords:
     if strange or not documents:
         what = f"task {strange[0]} in {file} is of no dev set" if strange else f"{file} holds no task"
         raise Refused(f"{what}, so it may be private and is not shown or exported: {PUBLIC}")
-    return dev_trials([known[task.id] for task in documents], trials)
+    return dev_trials([known[task.id] for task in documents], trials, offered_tools)
 
 
 def outcome_of(value: Mapping[str, Any]) -> TaskRun:
@@ -120,6 +121,7 @@ def outcome_of(value: Mapping[str, Any]) -> TaskRun:
         objects += [node.looked_at for node in nodes]
         counts = [count for call in attempt.transcript.model_calls for count in (call.read, call.written)]
         texts += [text for call in attempt.transcript.model_calls for piece in call.response for text in piece]
+        texts += attempt.transcript.shortlist or ()
         texts += [text for exchange in attempt.claims for text in (exchange.claim, exchange.reply or "")]
         for node in nodes:
             _require_claims(node)
@@ -149,13 +151,16 @@ def _nodes(evidence: Evidence) -> Iterator[Evidence]:
         yield from _nodes(child)
 
 
-def dev_trials(drafts: Sequence[Draft], trials: Sequence[Sequence[TaskRun]]) -> PublicRecords:
+def dev_trials(drafts: Sequence[Draft], trials: Sequence[Sequence[TaskRun]], offered_tools: int = 0) -> PublicRecords:
     """Return the records of trials of one agent on tasks of a dev set, each trial with a result for each task."""
     count = "One run" if len(trials) == 1 else f"{len(trials)} trials"
     about = f"{count} of an agent on {len(drafts)} public tasks of a dev set: each call, answer and verdict."
+    if offered_tools:
+        about += f" Each task offered {offered_tools} tools, of all servers of the set."
     tasks = [PublicTask(Task.parse(draft.task), "dev", draft.provenance) for draft in drafts]
     runs = [_trial(number, [task.task for task in tasks], trial) for number, trial in enumerate(trials, 1)]
-    return PublicRecords("dev-run", "Run on a dev set", about, "dev", tasks, runs, license="apache-2.0")
+    title = "Run on a dev set" + (f", {offered_tools} tools offered" if offered_tools else "")
+    return PublicRecords("dev-run", title, about, "dev", tasks, runs, license="apache-2.0", offered_tools=offered_tools)
 
 
 def _trial(number: int, tasks: Sequence[Task], outcomes: Sequence[TaskRun]) -> PublicRun:

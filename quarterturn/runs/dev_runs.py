@@ -54,6 +54,7 @@ class DevRun:
         runs: the outcome of each task, in the same order.
         stopped: why no more was played, as a sentence, or None.
         later_trials: the outcomes of further trials of all tasks, each in the same order; none of them is scored.
+        offered_tools: what each agent was offered beside the tools that its task lists.
     """
 
     box: str
@@ -61,6 +62,7 @@ class DevRun:
     runs: Sequence[TaskRun]
     stopped: str | None = None
     later_trials: Sequence[Sequence[TaskRun]] = ()
+    offered_tools: Sequence[str] = ()
 
     @property
     def crashed(self) -> bool:
@@ -74,12 +76,18 @@ class DevRun:
 
     def as_json(self) -> dict[str, Any]:
         """Return it whole, as plain JSON values."""
-        served = [
-            {"task": task.document, "run": run.as_json()} for task, run in zip(self.tasks, self.runs, strict=True)
-        ]
-        data = {"box": self.box, "score": self.score.as_json(), "tasks": served, "stopped": self.stopped}
-        later = [[run.as_json() for run in trial] for trial in self.later_trials]
-        return data | {"later_trials": later} if later else data
+        played = zip(self.tasks, self.runs, strict=True)
+        data: dict[str, Any] = {
+            "box": self.box,
+            "score": self.score.as_json(),
+            "tasks": [{"task": task.document, "run": run.as_json()} for task, run in played],
+            "stopped": self.stopped,
+        }
+        if self.later_trials:
+            data["later_trials"] = [[run.as_json() for run in trial] for trial in self.later_trials]
+        if self.offered_tools:
+            data["offered_tools"] = list(self.offered_tools)
+        return data
 
 
 class UnrecordedJournal(RunJournal):
@@ -151,20 +159,20 @@ def dev(
     own = chosen.run_class(private=False)
     submitted, box = prepared or prepare(chosen)
     label = f"{submitted.name} {where}"
-    planned = [PlannedTask(task) for task in tasks]
+    terms, planned = terms or Terms(), [PlannedTask(task) for task in tasks]
     playing = nullcontext() if player else machine_lock.playing(own, lambda: not is_held(lease))
     with playing, chosen.places(sender) as places, out.progress(label, len(tasks) * trials) as advance:
-        setup = RunSetup(player, terms or Terms()) if player else RunSetup.supervised(box, places, terms=terms)
+        setup = RunSetup(player, terms) if player else RunSetup.supervised(box, places, terms=terms)
 
         def play(part: Sequence[PlannedTask]) -> list[TaskRun]:
             return run_set(part, submitted, setup, UnrecordedJournal(lease, partial(advance, 1)))
 
         runs = play(planned[:1])
         if why := never_asked_reason(runs, hosted=chosen.hosting is not None):
-            return DevRun(box.name, tasks[:1], runs, why)
+            return DevRun(box.name, tasks[:1], runs, why, offered_tools=terms.offered_tools)
         runs += play(planned[1:])
         later = [play(planned) for _ in range(trials - 1)]
-    return DevRun(box.name, tasks, runs, later_trials=later)
+    return DevRun(box.name, tasks, runs, later_trials=later, offered_tools=terms.offered_tools)
 
 
 class PublicRuns:

@@ -4,7 +4,7 @@ It is exposed to the whole internet, so it holds nothing worth stealing: it is e
 drops the same privileges as a gateway, and holds only the listening socket and one to the runner, which it asks for
 each connection to a run.
 
-    PUBLIC_URL/run/TOKEN/task, /mcp, /answer   ->   the same on the socket of the run that has this token
+    PUBLIC_URL/run/TOKEN/task, /mcp, /shortlist, /answer   ->   the same on the socket of the run that has this token
 
 1. A token is known by its SHA-256 alone, compared with every run's in constant time. One that was never given, and one
    whose run has ended, get the same answer, before a byte of the body is read.
@@ -57,7 +57,7 @@ CHUNK = 64 * 1024
 METHODS = ("GET", "POST", "DELETE")  # what MCP over streamable HTTP uses
 READY = b"ready"
 
-_PATH = re.compile(rb".*/run/([A-Za-z0-9_-]{43})(/(?:task|mcp/?|answer))", re.DOTALL)
+_PATH = re.compile(rb".*/run/([A-Za-z0-9_-]{43})(/(?:task|mcp/?|shortlist|answer))", re.DOTALL)
 _PASSED_ON = re.compile(rb"accept|content-type|last-event-id|mcp-[a-z0-9-]+")
 _PASSED_BACK = re.compile(rb"allow|content-type|mcp-[a-z0-9-]+")
 

@@ -1,4 +1,4 @@
-"""HTTP interface to the agent: GET /task, MCP over streamable HTTP at /mcp, POST /answer, and a model if allowed.
+"""HTTP interface to the agent: GET /task, POST /shortlist, MCP at /mcp, POST /answer, and a model if allowed.
 
 The client is hostile. Before a request is processed, its Host must be this loopback, an Origin must be too (MCP
 specification 2025-11-25, Transports, security warning: against rebinding of names), its body must be within a cap and
@@ -26,7 +26,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from sandbox.boxes.box import PORT
 from sandbox.gateway import json_rpc
-from sandbox.gateway.session import MAX_ANSWER, AgentSession
+from sandbox.gateway.session import MAX_ANSWER, AgentSession, printable
 from sandbox.model_gateway.agent_endpoints import PREFIX, Front
 from sandbox.servers.registry import wire_name
 from sandbox.strict_json import strict_object
@@ -54,6 +54,7 @@ class App:
         self._manager = StreamableHTTPSessionManager(_server(session), json_response=True, stateless=True)
         self._routes: Mapping[str, tuple[str, Handler]] = {
             "/task": ("GET", self._task),
+            "/shortlist": ("POST", self._shortlist),
             "/answer": ("POST", self._answer),
             "/solution": ("GET", self._solution),
         }
@@ -114,6 +115,23 @@ class App:
         spec = self._session.spec
         content = {"alias": spec.alias, "goal": spec.goal, "max_steps": spec.max_steps, "tools": list(spec.tools)}
         return JSONResponse(content | ({"model": dict(spec.model)} if spec.model else {}))
+
+    def _shortlist(self, body: bytes) -> JSONResponse:
+        """Take the tools that the agent will choose from, best first; only names of listed tools reach the record."""
+        try:
+            document = strict_object(body, "the shortlist", max_size=MAX_BODY)
+        except NotStrict as error:
+            return _error(400, str(error))
+        names = document.get("tools")
+        if document.keys() != {"tools"} or not isinstance(names, list) or not all(isinstance(n, str) for n in names):
+            return _error(400, 'the shortlist must be {"tools": ["name", ...]}, the best first')
+        if unlisted := self._session.unlisted(names):
+            return _error(400, f"the shortlist names {printable(unlisted[0])}, which is no tool of GET /task")
+        if len(set(names)) < len(names):
+            return _error(400, "the shortlist names a tool twice")
+        if not self._session.shortlist(names):
+            return _error(409, "a session takes one shortlist, before its first tool call")
+        return JSONResponse({"accepted": True})
 
     def _answer(self, body: bytes) -> JSONResponse:
         try:

@@ -9,6 +9,7 @@ must be numbered as they come. Any violation makes it a session with a lost gate
     {"call": n, "tool", "arguments", "listed"}     a call came in
     {"result": n, "error", "injected", "refused", "seconds", "text"}
                                                    it was answered; refused: by the gateway itself
+    {"shortlist": [tool, ...]}                       the tools that the agent shortlisted, once, before its first call
     {"answer": text}     {"lost": server}     {"late": server}     {"ended": how}
                                                    late: it did not answer in time, and is not known to be lost
 """
@@ -39,6 +40,7 @@ _RESULT = {"result": int, "error": bool, "injected": bool, "refused": bool, "sec
 _SHAPES: tuple[Mapping[str, type], ...] = (
     _CALL,
     _RESULT,
+    {"shortlist": list},
     {"answer": str},
     {"lost": str},
     {"late": str},
@@ -63,6 +65,7 @@ class GatewayLog:
         self.lost: list[str] = []
         self.late: list[str] = []
         self._answer: str | None = None
+        self._shortlist: tuple[str, ...] | None = None
         self._calls: list[CallRecord] = []
         self._waiting: int | None = None
         self._buffer = bytearray()
@@ -91,7 +94,13 @@ class GatewayLog:
 
     def transcript(self, otherwise: Ended) -> Transcript:
         """Return what there is; `otherwise` says how a session ended that did not say so itself."""
-        return Transcript(tuple(self._calls), self._answer, self.ended or otherwise, asked=self.asked)
+        return Transcript(
+            tuple(self._calls),
+            self._answer,
+            self.ended or otherwise,
+            asked=self.asked,
+            shortlist=self._shortlist,
+        )
 
     def _take(self, entry: Mapping[str, Any]) -> None:
         if self.ended is not None and not entry.keys() & {"lost", "late", "result"}:
@@ -100,6 +109,8 @@ class GatewayLog:
             self._begin(entry)
         elif "result" in entry:
             self._finish(entry)
+        elif "shortlist" in entry:
+            self._keep_shortlist(entry["shortlist"])
         elif "answer" in entry:
             self._answer = entry["answer"]
         elif "lost" in entry:
@@ -114,6 +125,11 @@ class GatewayLog:
             self.ended = entry["ended"]
         else:
             raise Malformed("the gateway reported an unknown way to end")
+
+    def _keep_shortlist(self, tools: list[Any]) -> None:
+        if self._shortlist is not None or self._calls or not all(type(tool) is str for tool in tools):
+            raise Malformed("the gateway reported a shortlist out of order, or of what is no name")
+        self._shortlist = tuple(tools)
 
     def _begin(self, entry: Mapping[str, Any]) -> None:
         number = len(self._calls) + 1

@@ -119,6 +119,7 @@ class AgentSession:
         self._faults = {(fault["tool"], int(fault["call"])): str(fault["error"]) for fault in spec.faults}
         self._by_tool: Counter[str] = Counter()
         self._calls = 0
+        self._has_shortlist = False
         self._room = MAX_ALL_ARGUMENTS
         self._turn = anyio.Lock()
 
@@ -157,6 +158,21 @@ class AgentSession:
         self._emit({"answer": text})
         self.end("answered")
         return True
+
+    def shortlist(self, names: Sequence[str]) -> bool:
+        """Take the listed tools that the agent shortlists, best first; say whether they are its first, before any call.
+
+        What comes after a call could tell what the calls have shown, and not what a retrieval found.
+        """
+        if self._has_shortlist or self._calls or self.left() <= 0 or self.ended:
+            return False
+        self._has_shortlist = True
+        self._emit({"shortlist": [document_name(name) for name in names]})
+        return True
+
+    def unlisted(self, names: Sequence[str]) -> list[str]:
+        """Return those of some wire names that are no listed tool's."""
+        return [name for name in names if name not in self._listed]
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None) -> ToolReply:
         """Take a tool call by its wire name."""

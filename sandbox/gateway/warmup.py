@@ -93,6 +93,7 @@ def _requests() -> list[bytes]:
         *(_http("POST", "/mcp", json.dumps(message).encode(), extra) for message, extra in posts),
         _http("POST", "/mcp", b"{"),
         _http("POST", "/mcp", b"[" * 2000),
+        _http("POST", "/shortlist", b"{}"),
         _http("POST", "/answer", b"\xff"),
         _http("POST", "/answer", b'{"answer": "\\u00e9"}'),
     ]

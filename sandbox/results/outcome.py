@@ -175,5 +175,10 @@ def transcript_from_json(value: Mapping[str, Any]) -> Transcript:
     calls = tuple(CallRecord(**call) for call in value["calls"])
     models = tuple(ModelCall.from_json(call) for call in value.get("model_calls", ()))
     return Transcript(
-        calls=calls, answer=value["answer"], ended=value["ended"], model_calls=models, asked=value["asked"]
+        calls=calls,
+        answer=value["answer"],
+        ended=value["ended"],
+        model_calls=models,
+        asked=value["asked"],
+        shortlist=None if value.get("shortlist") is None else tuple(value["shortlist"]),
     )

@@ -51,6 +51,7 @@ class Terms:
         models: the language model that agents may ask, or None where there is none.
         judging: who reads and judges what is left.
         claims: who asks a language model about claims, or None where nobody does; such predicates are unknown then.
+        offered_tools: what each agent is offered beside the tools that its task lists (`server.tool`).
     """
 
     world: ResourceLimits = field(default_factory=ResourceLimits)
@@ -60,6 +61,7 @@ class Terms:
     models: ModelGateway | None = None
     judging: StateJudge = JUDGING
     claims: ClaimJudge | None = None
+    offered_tools: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

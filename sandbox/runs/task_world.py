@@ -25,8 +25,8 @@ from verifiers.language import predicate as predicates
 from verifiers.tree import FileTree
 
 
-def servers_of(document: Mapping[str, Any]) -> tuple[Server, ...]:
-    """Return the servers of which the task lists a tool, sorted by name.
+def servers_of(document: Mapping[str, Any], offered_tools: Sequence[str] = ()) -> tuple[Server, ...]:
+    """Return the servers of which the task lists a tool, or the run offers one beside them, sorted by name.
 
     Raises:
         Malformed: a listed tool is not one of the pinned servers', or two servers need one backend.
@@ -35,13 +35,12 @@ def servers_of(document: Mapping[str, Any]) -> tuple[Server, ...]:
         server, _, name = tool.partition(".")
         if server not in SERVERS or name not in SERVERS[server].tools:
             raise Malformed(f"the task at $.available_tools[{place}] names {tool!r}, which no pinned server has")
-    names = sorted({tool.partition(".")[0] for tool in document["available_tools"]})
+    names = sorted({tool.partition(".")[0] for tool in (*document["available_tools"], *offered_tools)})
     servers = tuple(SERVERS[name] for name in names)
     kinds = [server.kind for server in servers if KINDS[server.kind].backend]
     if twice := next((kind for kind in kinds if kinds.count(kind) > 1), None):
-        raise Malformed(
-            f"the task at $.available_tools lists two servers of the state kind {twice}, whose backend a world has once"
-        )
+        where = "what the run offers names" if offered_tools else "the task at $.available_tools lists"
+        raise Malformed(f"{where} two servers of the state kind {twice}, whose backend a world has once")
     return servers
 
 
@@ -111,12 +110,17 @@ def specify(
     script: Sequence[ToolCall] | None = None,
     models: ModelGateway | None = None,
     call_seconds: float = CALL_SECONDS,
+    offered_tools: Sequence[str] = (),
 ) -> GatewaySpec:
-    """Select from a task what its agent may see: never its id, its predicate or its initial state."""
+    """Select from a task what its agent may see: never its id, its predicate or its initial state.
+
+    Where tools are offered beside its own, all are in alphabetical order: none tells which the task lists.
+    """
+    tools = sorted({*task.available_tools, *offered_tools}) if offered_tools else task.available_tools
     return GatewaySpec(
         alias=alias,
         goal=render_goal(task),
-        tools=listing(task.available_tools),
+        tools=listing(tools),
         servers=[server.name for server in servers],
         max_steps=task.max_steps,
         faults=[asdict(fault) for fault in task.faults],

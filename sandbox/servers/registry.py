@@ -14,7 +14,7 @@ from sandbox.servers import manifest
 from sandbox.servers.server import FOLDERS, Server
 from verifiers.predicates import namespaces
 
-__all__ = ["SERVERS", "Server", "ServerRegistry", "document_name", "tool_table", "wire_name"]
+__all__ = ["SERVERS", "Server", "ServerRegistry", "document_name", "tool_table", "tools_of", "wire_name"]
 
 
 class ServerRegistry(Mapping[str, Server]):
@@ -72,6 +72,15 @@ SERVERS = ServerRegistry(shipped())
 def tool_table() -> dict[str, Mapping[str, Any]]:
     """List the tools of all servers: `server.tool` -> `{"description", "inputSchema"}`."""
     return {f"{name}.{tool}": about for name, server in SERVERS.items() for tool, about in server.tools.items()}
+
+
+def tools_of(servers: Iterable[str]) -> list[str]:
+    """List the tools of some servers as `server.tool`, in alphabetical order.
+
+    Raises:
+        NotFound: there is no such server.
+    """
+    return sorted(f"{name}.{tool}" for name in servers for tool in SERVERS.named(name).tools)
 
 
 def wire_name(tool: str) -> str:

@@ -104,7 +104,7 @@ class HandIn:
             output=self.output,
             phases=dict(self.phases),
             machine=self.machine,
-            session=_Session(session.answer, session.ended, session.asked) if session else None,
+            session=_Session(session.answer, session.ended, session.asked, session.shortlist) if session else None,
             calls=len(session.calls) if session else 0,
             model_calls=len(session.model_calls) if session else 0,
             parts=tuple(part for part, _ in parts),
@@ -147,7 +147,8 @@ class HandIn:
         session = head.session
         return cls(
             facts=head.facts,
-            transcript=session and Transcript(calls, session.answer, session.ended, models, session.asked),
+            transcript=session
+            and Transcript(calls, session.answer, session.ended, models, session.asked, session.shortlist),
             output=head.output,
             phases=head.phases,
             state=None if tar is None else FrozenState(tar, MappingProxyType(dumps)),
@@ -163,6 +164,7 @@ class _Session:
     answer: str | None
     ended: Ended
     asked: bool
+    shortlist: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ The order of the steps is the safety property: each may rely on those before it.
 
  1. *Seed.* The world's data is built in memory from the initial state: nothing of a task is ever a file on this
     machine.
- 2. *World.* A fresh world is started with that data and every server that has a listed tool, distractors' too. The
+ 2. *World.* A fresh world is started with that data and every server that has a listed tool, distractors' too; each
+    runs from the first call to it. The
     reference agent's may be one that it used before, with this data alone (`sandbox.servings.kept_worlds`).
  3. *Gateway.* A fresh process is told what the agent may see: goal, tools, faults, steps, a per-run alias. It holds no
     key, and it is ready before any agent lives.
@@ -125,7 +126,9 @@ class LocalServing:
         self._servers: Sequence[Server] = [SERVERS.named(name) for name in serving.session.servers]
         running = with_idle(self._servers) if player.kept else self._servers
         with self._meter.phase("seed"):
-            self._seed = build_world_data(serving.initial_state)  # 1
+            states = {server.name: server.start_with for server in self._servers} | dict(serving.initial_state)
+            self._seed = build_world_data(states)  # 1
+        self._read_back_servers = [s for s in self._servers if s.reader and s.name in serving.initial_state]
         self.environment = RunEnvironment(
             player.kept or player.box,
             replace(serving.session, servers=[server.name for server in running]),
@@ -170,7 +173,7 @@ class LocalServing:
                 self.close()
         self._note_model()
         baseline: Mapping[str, bytes] = {}
-        if state is not None and any(server.reader for server in self._servers):
+        if state is not None and self._read_back_servers:
             with self._meter.phase("read back"):
                 state, baseline = self._read_back(state), self._read_baseline()
         facts, machine = self._facts(), None
@@ -253,8 +256,8 @@ class LocalServing:
         except Unjudged:
             self._unjudged = True
         except JudgeFailed:  # it kills whoever reads it, and only something inside made it so
-            for server in self._servers:
-                state = state.with_dump(server.name, WRECKAGE) if server.reader else state
+            for server in self._read_back_servers:
+                state = state.with_dump(server.name, WRECKAGE)
         except BROKEN:
             pass
         return state
@@ -267,7 +270,7 @@ class LocalServing:
         return {}
 
     def _with_dumps(self, state: FrozenState) -> FrozenState:
-        return read_back(self._player.box, self._servers, state, self._serving.world, self._player.judging)
+        return read_back(self._player.box, self._read_back_servers, state, self._serving.world, self._player.judging)
 
     def _facts(self) -> AttemptFacts:
         transcript, model = self._transcript, self.environment.model

@@ -31,8 +31,8 @@ class Serving:
     Attributes:
         handle: an opaque, random name that the service chose.
         session: what the gateway is told: goal, tools with their schemas, faults, servers, limits, model.
-        initial_state: for each server of the task, its part of the initial state; other servers of the session have no
-            folder.
+        initial_state: for each server of the task, its part of the initial state. Other servers of the session begin
+            with what they start with, and what they leave is not read back, as no verdict looks at it.
         program: what the agent runs as; None where no agent comes, because the session has a script of calls.
         world: caps on the world.
         agent: caps on the agent; its `wall` is the time that it has, in seconds.

@@ -12,6 +12,7 @@ from quarterturn_measures.measures.call_accuracy import call_accuracy
 from quarterturn_measures.measures.call_graph import edges_of, graph_difference
 from quarterturn_measures.measures.pass_at_k import pass_at_k, spread
 from quarterturn_measures.measures.root_causes import CAUSES, root_cause
+from quarterturn_measures.measures.tool_choice import tool_recall, wrong_tool_calls
 from quarterturn_measures.measures.tool_success import ToolCount, tool_success
 from sandbox.transcript import CallRecord, ToolCall
 
@@ -54,6 +55,23 @@ def test_the_best_solution_counts_and_none_without_a_call():
     assert call_accuracy(calls, [], {}) is None
     again = [wanted("a.read", path="x.txt"), wanted("a.read", path="x.txt")]  # a retry of a scheduled error
     assert call_accuracy([made("a.read", {"path": "x.txt"})], [again], {}) == 1
+
+
+def test_recall_counts_the_needed_tools_of_the_best_solution_among_the_first_k():
+    shortlist = ["c.other", "a.write", "a.read"]
+    assert [tool_recall(shortlist, [SOLUTION], k) for k in (1, 2, 3, 9)] == [0, Fraction(1, 2), 1, 1]
+    assert tool_recall(shortlist, [SOLUTION, [wanted("c.other")]], 1) == 1
+    assert tool_recall([], [SOLUTION], 5) == 0
+    assert tool_recall(None, [SOLUTION], 5) is None
+    assert tool_recall(shortlist, [[]], 5) is None
+
+
+def test_a_wrong_tool_is_offered_and_in_no_solution():
+    calls = [made("a.read"), made("b.other"), made("b.other"), made("no.such", listed=False)]
+    assert wrong_tool_calls(calls, [SOLUTION]) == 2
+    assert wrong_tool_calls(calls, [SOLUTION, [wanted("b.other")]]) == 0
+    assert wrong_tool_calls([], [SOLUTION]) == 0
+    assert wrong_tool_calls(calls, [[]]) is None
 
 
 def stocks(*markets, chart=("AAPL 4.1", "IBM 2.2", "DOW 1.9", "BP 3.3")):

@@ -82,9 +82,24 @@ def test_a_run_is_measured_with_its_trials(say, file, tmp_path):
     pass_at = said.data["trials"]["pass_at"]
     assert (pass_at["1"]["value"], pass_at["2"]["value"]) == pytest.approx((0.5, 2 / 3))
     assert all(figure["low"] < figure["value"] < figure["high"] for figure in pass_at.values())
-    assert say("measure", file).out.count("call accuracy (AST)") == 1
+    shown = say("measure", file).out
+    assert (shown.count("call accuracy (AST)"), shown.count("recall of needed tools")) == (1, 0)
     alone = say("measure", file, "--run", 2, "--json").data
     assert (alone["trials"], [run["run"] for run in alone["runs"]]) == (None, [2])
+
+
+def test_recall_is_measured_where_an_agent_tells_its_shortlist_and_never_beside_another_offer(say, file, tmp_path):
+    run = json.loads(file.read_text())
+    first = run["tasks"][0]
+    first["run"]["transcript"]["shortlist"] = first["task"]["available_tools"]
+    offering = tmp_path / "offering.json"
+    offering.write_text(json.dumps(run | {"offered_tools": ["a.one", "a.two"], "later_trials": []}))
+    said = say("measure", offering, "--json")
+    recall = said.data["runs"][0]["measures"]["tool_recall_at_20"]
+    assert (said.data["offered_tools"], recall["value"], recall["n"]) == (2, 1, 1)
+    assert said.data["runs"][0]["tasks"][1]["tool_recall_at_20"] is None
+    assert say("measure", offering).out.startswith("each task offered 2 tools\n")
+    say("measure", offering, "--field", file).refuses(2, "all with --all-tools or all without")
 
 
 @pytest.mark.parametrize(("passed", "bound"), [(False, "high"), (True, "low")])

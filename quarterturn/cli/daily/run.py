@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -59,6 +60,9 @@ def run(
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Play the first N tasks of the dev set alone.")] = None,
     trials: Annotated[int, typer.Option(min=1, max=TRIALS, help="Play each task of the dev set so many times.")] = 1,
+    all_tools: Annotated[
+        bool, typer.Option("--all-tools", help="Offer the tools of all servers of the set, not of the dev task alone.")
+    ] = False,
     trace: Annotated[bool, typer.Option("--trace", help="Show each task of the dev set call by call.")] = False,
     out_file: Annotated[
         Path | None,
@@ -91,9 +95,10 @@ def run(
     hosting = Hosting(endpoint, listen, public_url, allow, test_authority) if endpoint is not None else None
     chosen = RunRequest(image, agent, who, box, hosting, model, packages)
     out = Output(as_json=as_json)
-    if tasks == "private" and (dev_of or task or limit or trials > 1 or trace or out_file):
+    if tasks == "private" and (dev_of or task or limit or trials > 1 or all_tools or trace or out_file):
         raise Malformed(
-            "--dev-of, --task, --limit, --trials, --trace and --out are for the dev set; a private run has none of them"
+            "--dev-of, --task, --limit, --trials, --all-tools, --trace and --out are for the dev set; a private run "
+            "has none of them"
         )
     for begins in task or ():
         if not TASK_ID.fullmatch(begins):
@@ -110,13 +115,16 @@ def run(
             prepared = dev_runs.prepare(chosen)
             chosen_tasks = _chosen(_dev_tasks(home, dev_of, out), task, limit)
             terms = app.execution.private_runs.terms(gateway)
+            terms = replace(terms, offered_tools=_offered_tools(home, dev_of)) if all_tools else terms
             played = dev_runs.dev(chosen, chosen_tasks, out, terms=terms, trials=trials, prepared=prepared)
         _show(played, out, out_file, traced=trace)
     elif tasks == "dev":
         prepared = dev_runs.prepare(chosen)
         chosen_tasks = _chosen(_dev_tasks(home, dev_of, out), task, limit)
         sender = partial(_sender, home, out)
-        played = dev_runs.dev(chosen, chosen_tasks, out, sender, terms=_terms(home), trials=trials, prepared=prepared)
+        terms = _terms(home)
+        terms = replace(terms, offered_tools=_offered_tools(home, dev_of)) if all_tools else terms
+        played = dev_runs.dev(chosen, chosen_tasks, out, sender, terms=terms, trials=trials, prepared=prepared)
         _show(played, out, out_file, traced=trace)
     else:
         with open_app(home) as app:
@@ -169,6 +177,20 @@ def _dev_tasks(home: Path, name: str | None, out: Output) -> list[Task]:
     chosen_set = dev_set(home, name)
     out.say(f"drawing the tasks of the dev set of {chosen_set.name}")
     return shipped_dev_sets.tasks(chosen_set)
+
+
+def _offered_tools(home: Path, name: str | None) -> Sequence[str]:
+    """Return the names of all tools of the set's servers; those that the home has added are known then.
+
+    Raises:
+        NotFound: a server of the set is neither shipped nor the home's.
+    """
+    from quarterturn.home.paths import HomePaths
+    from sandbox.servers.added_servers import register_added
+    from sandbox.servers.registry import tools_of
+
+    register_added(HomePaths(home).servers)
+    return tools_of(dev_set(home, name).servers)
 
 
 def dev_set(home: Path, name: str | None) -> SetSpec:

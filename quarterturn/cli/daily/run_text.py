@@ -26,7 +26,14 @@ def dev(played: DevRun, *, traced: bool = False) -> list[str]:
     total = f"{score.passed} of {score.attempted} passed. The dev set is public: no rank."
     failed = [run.as_json() for run in played.runs if not run.passed]
     why = [trace_text.failure_sentence(failed[0], len(failed))] if failed else []
-    return [*text, "", *trace_text.subtotals(pairs), total, *_trials(played), *why]
+    return [*text, "", *trace_text.subtotals(pairs), total, *_offer(played), *_trials(played), *why]
+
+
+def _offer(played: DevRun) -> Iterator[str]:
+    """Say what the agent was offered, where that is more than each task lists."""
+    if tools := played.offered_tools:
+        servers = len({tool.partition(".")[0] for tool in tools})
+        yield f"Each task offered the {len(tools)} tools of {servers} servers: compare it with such runs alone."
 
 
 def _trials(played: DevRun) -> Iterator[str]:

@@ -6,6 +6,7 @@ import json
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,7 @@ from sandbox.errors import Refused as NotGiven
 from sandbox.results.outcome import TaskRun
 from sandbox.runs import submission as submissions
 from sandbox.runs.store import RunState
+from sandbox.servers.registry import tools_of
 from sandbox.transcript import CallRecord, Transcript
 from vault.ledger.statements.leaf import Statement
 from verifiers.language.verdict import Evidence, Verdict
@@ -28,6 +30,7 @@ from ...patience import PATIENCE
 
 pytestmark = pytest.mark.slow
 
+AGENTS = Path(__file__).parents[3] / "examples" / "agents"
 AGENT = submissions.command("true", submitter="me", name="quiet")
 
 
@@ -236,6 +239,19 @@ def test_the_dev_set_gives_everything_back(few, say, tmp_path):
     assert all(item["task"]["goal"] and item["run"]["evidence"] for item in said.data["tasks"])
     assert {item["run"]["output"] for item in said.data["tasks"]} == {"hello\n"}
     assert json.loads(said.out)["ok"] is True
+
+
+@pytest.mark.box
+@pytest.mark.slow
+def test_a_dispatcher_is_offered_the_tools_of_all_servers_and_its_ranking_is_kept(few, say):
+    command = ("--agent", f"python3 {AGENTS}/dispatcher/dispatcher.py 26", "--packages", AGENTS / "ladder")
+    said = say("run", "--as", "me", "--box", "bwrap", *command, "--dev-of", "few", "--all-tools", "--json")
+    assert said.code == 0, said.err
+    assert said.data["offered_tools"] == tools_of(["filesystem", "git"])
+    for item in said.data["tasks"]:
+        assert {*item["task"]["available_tools"], *said.data["offered_tools"]} == {
+            *item["run"]["transcript"]["shortlist"]
+        }
 
 
 @pytest.mark.box

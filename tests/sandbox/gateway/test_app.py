@@ -104,7 +104,14 @@ def test_a_request_names_one_host(hosts):
 
 
 def test_a_wrong_method_is_told_which_are_right():
-    wrong = {"/task": "POST", "/answer": "GET", "/mcp": "GET", "/mcp/": "DELETE", "/solution": "PUT"}
+    wrong = {
+        "/task": "POST",
+        "/answer": "GET",
+        "/mcp": "GET",
+        "/mcp/": "DELETE",
+        "/solution": "PUT",
+        "/shortlist": "GET",
+    }
     answers, _ = served(*(request(method, path) for path, method in wrong.items()), request("OPTIONS", "/mcp"))
     allowed = [re.search(rb"\r\nallow: (.*)\r\n", answer, re.IGNORECASE)[1] for answer in answers]
     chat = "/v1/chat/completions"
@@ -112,7 +119,7 @@ def test_a_wrong_method_is_told_which_are_right():
         (model_path,), _ = served(request("GET", chat), front=Front(link, WIRES[chat].style, ["a-model"]))
     assert {status(answer) for answer in (*answers, model_path)} == {405}
     assert b"\r\nallow: POST\r\n" in model_path
-    assert allowed == [b"GET, HEAD", b"POST", b"POST", b"POST", b"GET, HEAD", b"POST"]
+    assert allowed == [b"GET, HEAD", b"POST", b"POST", b"POST", b"GET, HEAD", b"POST", b"POST"]
 
 
 def test_the_task_s_server_is_expected_at_the_first_word_of_mcp_and_not_before():
@@ -285,6 +292,24 @@ def test_held_bytes_are_counted_too():
     said = flood([fat] * (MAX_REQUESTS + 9))
     assert said.count(200) == MAX_HELD // MAX_BODY
     assert said.count(503) == MAX_REQUESTS + 9 - said.count(200)
+
+
+def test_a_shortlist_of_listed_tools_is_logged_and_any_other_is_refused_with_what_is_wrong():
+    good = b'{"tools": ["filesystem__read_text_file"]}'
+    bad = {
+        b"{": b"not JSON",
+        b'["filesystem__read_text_file"]': b"must be a JSON object",
+        b'{"tools": "filesystem__read_text_file"}': b"must be",
+        b'{"tools": [1]}': b"must be",
+        b'{"tools": [], "more": 1}': b"must be",
+        b'{"tools": ["rm\\u001b -rf"]}': b"names rm",
+        b'{"tools": ["filesystem__read_text_file", "filesystem__read_text_file"]}': b"a tool twice",
+    }
+    answers, log = served(*(request("POST", "/shortlist", body=body) for body in [*bad, good, good]))
+    assert [status(answer) for answer in answers] == [400] * len(bad) + [200, 409]
+    assert [says for answer, says in zip(answers, bad.values(), strict=False) if says not in answer] == []
+    assert b"\x1b" not in b"".join(answers)
+    assert log == [{"shortlist": ["filesystem.read_text_file"]}]
 
 
 def test_the_load_goes_back_to_nothing():

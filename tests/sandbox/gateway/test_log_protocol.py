@@ -28,9 +28,11 @@ def test_a_call_is_kept_before_it_is_answered():
 
 
 def test_a_whole_session_is_read_back():
-    kept = book({"ready": True}, CALL, RESULT, {"lost": "sqlite"}, {"answer": "42"}, {"ended": "answered"})
+    shortlist = {"shortlist": ["git.git_log"]}
+    kept = book({"ready": True}, shortlist, CALL, RESULT, {"lost": "sqlite"}, {"answer": "42"}, {"ended": "answered"})
     transcript = kept.transcript("gateway-lost")
     assert (transcript.answer, transcript.ended, kept.lost) == ("42", "answered", ["sqlite"])
+    assert transcript.shortlist == ("git.git_log",)
     assert transcript.calls[0].seconds == 0.5
     assert transcript.calls[0].result == "log"
 
@@ -59,6 +61,10 @@ def test_bytes_may_come_in_any_pieces():
         [{"ended": "answered"}, {"ended": "agent-exited"}],
         [{"ended": "answered"}, {"answer": "another"}],
         [{"answer": 1}],
+        [{"shortlist": "git.git_log"}],
+        [{"shortlist": [1]}],
+        [{"shortlist": []}, {"shortlist": []}],
+        [CALL, {"shortlist": []}],
         [{}],
     ],
     ids=lambda entries: json.dumps(entries[-1])[:40],

@@ -85,6 +85,21 @@ def test_the_call_after_the_last_step_ends_the_session_and_the_next_is_not_even_
     assert scene.transcript.answer is None
 
 
+def test_a_session_takes_one_shortlist_and_none_after_a_call():
+    """Later ones could tell what calls have shown, and recall would measure that."""
+    scene = Scene()
+    assert scene.session.shortlist([WRITE, READ])
+    assert not scene.session.shortlist([READ])
+    assert scene.transcript.shortlist == ("filesystem.write_file", "filesystem.read_text_file")
+    late = Scene()
+    late.play((READ, {"path": "a"}))
+    assert not late.session.shortlist([READ])
+    assert late.transcript.shortlist is None
+    ended = Scene()
+    ended.session.answer("42")
+    assert not ended.session.shortlist([READ])
+
+
 def test_a_scheduled_fault_hits_its_call_and_never_the_server():
     scene = Scene(faults=[{"tool": "filesystem.write_file", "call": 2, "error": "disk is on fire"}])
     replies = scene.play((WRITE, {"n": 1}), (READ, {}), (WRITE, {"n": 2}), (WRITE, {"n": 3}))

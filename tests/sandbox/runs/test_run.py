@@ -24,6 +24,7 @@ from sandbox.results.failure import PREPARATIONS, RETRIES
 from sandbox.results.outcome import TaskRun
 from sandbox.runs import submission
 from sandbox.runs.run import Solution, Terms
+from sandbox.servers.registry import tools_of, wire_name
 from sandbox.servings.kept_worlds import KeptWorlds
 from verifiers.language.verdict import Verdict
 
@@ -247,6 +248,31 @@ def test_calls_to_tools_that_are_not_listed_are_counted():
     outcome = played(reaching)
     assert outcome.passed
     assert (outcome.calls, outcome.transcript.unlisted) == (3, 1)
+
+
+def test_a_run_may_offer_tools_beside_the_tasks_own_and_nothing_tells_which_those_are():
+    offered = tools_of(["redis", "sqlite"])
+    listings = []
+
+    def choosing(hands):
+        listings.append([tool["name"] for tool in hands.get("/task")["tools"]])
+        hands.send("POST", "/shortlist", {"tools": ["sqlite__read_query", "filesystem__write_file"]})
+        hands.call("sqlite__list_tables")  # of a server of which the task lists no tool
+        hands.solve()
+
+    box, agent = in_memory(
+        lambda made: choosing(Hands(made)), sqlite__list_tables=lambda world: str("sqlite/main.db" in world.nodes)
+    )
+    outcome = run(a_task(), agent, box, terms=Terms(offered_tools=offered))
+    own = a_task().available_tools
+    assert listings == [sorted(wire_name(tool) for tool in {*own, *offered})]
+    look, *others = outcome.transcript.calls
+    assert (look.tool, look.listed, look.error, look.result) == ("sqlite.list_tables", True, False, "True")
+    assert outcome.passed, others
+    assert outcome.transcript.unlisted == 0
+    read = TaskRun.from_json(outcome.as_json()).transcript
+    assert read.shortlist == ("sqlite.read_query", "filesystem.write_file")
+    assert len(box.worlds) == 1, "no reader is started for a backend that no verdict looks at"
 
 
 @pytest.mark.parametrize(("calls", "passed"), [([WRITE, WRITE], True), ([WRITE], False)])

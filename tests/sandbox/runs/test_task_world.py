@@ -1,10 +1,13 @@
 """Tests of a task's world: what its data folder holds, and what is asked of it."""
 
+from dataclasses import replace
+
 import pytest
 
 from quarterturn_attacks.harness.scenario_task import scenario_task
-from sandbox.errors import Malformed
+from sandbox.errors import Malformed, NotFound
 from sandbox.runs.task_world import question_of, seed, servers_of, untouched
+from sandbox.servers.registry import SERVERS, tools_of
 
 from ...frozen import content
 
@@ -18,6 +21,16 @@ def test_every_server_with_a_listed_tool_is_seeded_and_no_other():
     assert [server.name for server in servers_of(TASK)] == ["filesystem", "sqlite"]
     tree = seed(TASK)
     assert sorted(tree) == ["files", "files/notes", "files/notes/a.txt", "sqlite", "sqlite/main.db"]
+
+
+def test_a_world_has_the_servers_of_offered_tools_too_unless_two_need_one_backend(monkeypatch):
+    offered = tools_of(["git", "sqlite"])
+    assert [server.name for server in servers_of(TASK, offered)] == ["filesystem", "git", "sqlite"]
+    monkeypatch.setitem(SERVERS._servers, "cache", replace(SERVERS["redis"], name="cache"))
+    with pytest.raises(Malformed, match="what the run offers names two servers of the state kind redis"):
+        servers_of(TASK, tools_of(["cache", "redis"]))
+    with pytest.raises(NotFound, match="there is no server 'pay'"):
+        tools_of(["git", "pay"])
 
 
 def test_a_seed_is_a_state_that_nobody_touched():

@@ -96,7 +96,12 @@ def test_what_is_no_serving_is_refused(data):
         Serving.from_bytes(data)
 
 
-@pytest.mark.parametrize("hand_in", [HAND_IN, HandIn(FACTS), replace(HAND_IN, transcript=None, state=None)])
+SHORTLISTED = replace(HAND_IN, transcript=replace(HAND_IN.transcript, shortlist=("git.git_log", "git.git_show")))
+
+
+@pytest.mark.parametrize(
+    "hand_in", [HAND_IN, SHORTLISTED, HandIn(FACTS), replace(HAND_IN, transcript=None, state=None)]
+)
 def test_a_hand_in_is_read_as_it_was_written(hand_in):
     read = HandIn.from_bytes(hand_in.to_bytes())
     assert read == hand_in

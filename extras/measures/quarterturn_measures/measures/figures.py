@@ -62,6 +62,22 @@ def grounding(tasks: Tasks) -> Figure:
     return proportion(pairs_by_skeleton((skeleton, cited.grounded, cited.decided) for skeleton, cited in known))
 
 
+def tool_recall_at(k: int) -> Callable[[Tasks], Figure]:
+    """Return what computes the mean recall of needed tools among the first `k` of the shortlists."""
+
+    def figure(tasks: Tasks) -> Figure:
+        known = ((task.result.skeleton, task.tool_recall_at[k]) for task in tasks)
+        return mean(clusters((skeleton, float(recall)) for skeleton, recall in known if recall is not None))
+
+    return figure
+
+
+def wrong_tool_calls(tasks: Tasks) -> Figure:
+    """Compute the share of calls that went to offered tools which no reference solution calls."""
+    known = ((task.result.skeleton, task.wrong_tool_calls, task.result.calls) for task in tasks)
+    return proportion(pairs_by_skeleton((name, wrong, calls) for name, wrong, calls in known if wrong is not None))
+
+
 def tool_call_success(tasks: Tasks) -> Figure:
     """Compute the share of calls that succeeded, of those that reached a server."""
     pairs = ((task.result.skeleton, count.ok, count.passed_on) for task in tasks for count in task.tools.values())

@@ -17,6 +17,7 @@ from quarterturn_measures.measures.grounding import Grounding, ground
 from quarterturn_measures.measures.partition import answer_text, keyword_coverage
 from quarterturn_measures.measures.root_causes import root_cause
 from quarterturn_measures.measures.token_kinds import TokenKinds, token_kinds
+from quarterturn_measures.measures.tool_choice import RECALL_AT, tool_recall, wrong_tool_calls
 from quarterturn_measures.measures.tool_success import ToolCount, tool_success
 from sandbox.results.outcome import TaskRun
 from sandbox.results.score import Result
@@ -75,6 +76,9 @@ class TaskMeasures:
         fairness_by_verdict: from 0 to 1, or None where the verdict is unknown.
         adoption: likewise.
         tokens: what a model wrote, by kind; None where no model was asked.
+        tool_recall_at: share of the needed tools among the first K of the agent's shortlist; None for each K where it
+            told none, or nobody may see it.
+        wrong_tool_calls: calls to offered tools that no reference solution calls; None where nobody may see them.
     """
 
     result: Result
@@ -91,6 +95,8 @@ class TaskMeasures:
     fairness_by_verdict: Fraction | None = None
     adoption: Fraction | None = None
     tokens: TokenKinds | None = field(default=None, repr=False)
+    tool_recall_at: Mapping[int, Fraction | None] = field(default_factory=lambda: dict.fromkeys(RECALL_AT))
+    wrong_tool_calls: int | None = None
 
     @property
     def graph_accuracy(self) -> int | None:
@@ -110,6 +116,7 @@ class TaskMeasures:
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON values, numbers as floats."""
         numbers = {name: getattr(self, name) for name in NUMBERS}
+        numbers |= {f"tool_recall_at_{k}": recall for k, recall in self.tool_recall_at.items()}
         return {
             "task": self.result.task,
             "passed": self.result.passed,
@@ -120,6 +127,7 @@ class TaskMeasures:
             "failure": self.failure.as_json() if self.failure else None,
             "citations": asdict(self.grounding) if self.grounding else None,
             "tokens": asdict(self.tokens) if self.tokens else None,
+            "wrong_tool_calls": self.wrong_tool_calls,
         }
 
 
@@ -157,6 +165,8 @@ def measure_task(result: Result, run: TaskRun, reference: Reference, coverage: F
         else fairness_by_verdict(saved, passed=result.passed),
         adoption=None if run.failure == "ours" else adoption(calls, solutions),
         tokens=token_kinds(run.transcript.model_calls),
+        tool_recall_at={k: tool_recall(run.transcript.shortlist, solutions, k) for k in RECALL_AT},
+        wrong_tool_calls=wrong_tool_calls(calls, solutions),
     )
 
 

@@ -62,6 +62,10 @@ which `--claim-scores FILE` gives. No shipped task has all three, so fairness by
 task: in place of what they estimate it has whether the task passed. By it
 [servers are compared](../../examples/comparison/README.md). [Why so](../adr/archive.md#adr-0086).
 
+`quarterturn run --all-tools` offers the tools of all servers of the set. An agent that chooses among them tells its
+choice, the best tool first, by `POST $QUARTERTURN_URL/shortlist`; that is
+[recall](../../examples/agents/dispatcher/README.md).
+
 A reply's tokens are divided by the length of its parts. What a model read is shown as a sum, because each request
 repeats all that was said before it.
 """
@@ -147,6 +151,8 @@ def _notes(measure: Definition) -> Iterator[str]:
         yield "no interval"
     if measure.judged:
         yield "needs a judge"
+    if measure.needs_shortlist:
+        yield "needs a shortlist"
     if measure.before_retirement:
         yield "shown before, rounded"
 

@@ -19,13 +19,18 @@ from quarterturn_measures.measures.figures import (
     mean_of,
     token_share,
     tool_call_success,
+    tool_recall_at,
+    wrong_tool_calls,
 )
+from quarterturn_measures.measures.tool_choice import RECALL_AT
 from sandbox.results.interval import Figure
 
 Direction = Literal["higher", "lower", "neither"]
 OURS = "the four axes"
 TOOLBENCH = "MCPToolBench++ (arXiv 2508.07575)"
 ATLAS = "MCP-Atlas (arXiv 2602.00933)"
+PROJECT = "Quarterturn"
+RETRIEVAL = "C. D. Manning et al. (Introduction to Information Retrieval, 2008, chapter 8)"
 TOOLING = "How do you benchmark an MCP server you built?"
 SHARE, CORRELATION = "0 to 1", "-1 to 1"
 CLUSTERED = "skeletons"
@@ -45,6 +50,7 @@ class Definition:
         span: the lowest and the highest value.
         clusters: the interval's clusters; empty for a measure that has no interval.
         judged: whether it needs a judge.
+        needs_shortlist: whether it needs an agent that tells its shortlist of tools.
         before_retirement: whether a private run may show it, rounded, before its tasks retire.
     """
 
@@ -57,6 +63,7 @@ class Definition:
     span: str = field(default=SHARE, kw_only=True)
     clusters: str = field(default=CLUSTERED, kw_only=True)
     judged: bool = field(default=False, kw_only=True)
+    needs_shortlist: bool = field(default=False, kw_only=True)
     before_retirement: bool = field(default=False, kw_only=True)
 
 
@@ -89,7 +96,7 @@ MEASURES = (
     Measure(
         "hallucinated_tool_rate",
         "unlisted calls",
-        "calls to tools that the task does not list, of all calls",
+        "calls to tools that the agent was not offered, of all calls",
         OURS,
         axis("hallucinated_tool_rate"),
         better="lower",
@@ -104,6 +111,27 @@ MEASURES = (
         axis("recovery_rate"),
         counts="recovery tasks",
         before_retirement=True,
+    ),
+    Measure(
+        "wrong_tool_calls",
+        "calls to wrong tools",
+        "calls to offered tools that no reference solution calls, of all calls",
+        PROJECT,
+        wrong_tool_calls,
+        better="lower",
+        counts="calls",
+    ),
+    *(
+        Measure(
+            f"tool_recall_at_{k}",
+            f"recall of needed tools at {k}",
+            f"tools of the best reference solution among the first {k} of the agent's shortlist, mean over tasks",
+            RETRIEVAL,
+            tool_recall_at(k),
+            counts="tasks with a shortlist",
+            needs_shortlist=True,
+        )
+        for k in RECALL_AT
     ),
     Measure(
         "tool_call_success",
@@ -320,11 +348,15 @@ COMPARISONS = (
 
 
 def shown(counts: Mapping[str, int]) -> list[Measure]:
-    """Choose the measures that people are shown, by the n of each: those of claims only where a task has some.
+    """Choose the measures that people are shown, by the n of each: of claims and shortlists only where a task has some.
 
     Figures that were kept before a measure was added have none of it.
     """
-    return [measure for measure in MEASURES if measure.name in counts and (counts[measure.name] or not measure.judged)]
+    return [
+        measure
+        for measure in MEASURES
+        if measure.name in counts and (counts[measure.name] or not (measure.judged or measure.needs_shortlist))
+    ]
 
 
 def measured(tasks: Tasks) -> dict[str, Figure]:
