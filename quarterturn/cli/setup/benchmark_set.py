@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -54,6 +55,7 @@ def set_check(
         list[str] | None,
         typer.Option("--grammar", help="A grammar of your own (folder or file) in place of its server's shipped one."),
     ] = None,
+    home: Annotated[Path | None, typer.Option("--home", help="Know the servers that this home has added too.")] = None,
     as_json: Json = False,
 ) -> None:
     """Validate a set file, and show what it comes to and how many months the grammars last."""
@@ -62,6 +64,10 @@ def set_check(
     from rotation.generation.grammars import read, shipped_among
     from rotation.month.sets import chosen
 
+    if home is not None:
+        from quarterturn.servers.home_servers import of_home
+
+        of_home(home).register()
     spec = chosen(source)
     spec.require_dev_grammars(library())
     own = {given.server: given for given in map(read, grammar or ())}

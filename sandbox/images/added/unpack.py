@@ -163,19 +163,25 @@ def in_cache(digest: str) -> str:
 def tarball_files(archive: Path, digest: str, prefix: str) -> Iterator[File]:
     """Yield the files of an npm tarball below `prefix`, without the folder that everything in it lies in.
 
-    Links and devices are left out, as npm leaves them out.
+    Links and devices are left out, as npm leaves them out. `./` in a path counts for nothing, and a file that is there
+    once more with the same bytes counts once: agent-base 7.1.4 has `dist/index.js` and `./dist/index.js`.
     """
+    digests: dict[str, bytes] = {}
     with archive.open("rb") as opened:
         if hashlib.file_digest(opened, "sha512").hexdigest() != digest:
             raise Refused("other bytes than its lock pins")
         opened.seek(0)
         with tarfile.open(fileobj=opened, mode="r:gz") as tar:
             for member in tar:
-                inner = member.name.partition("/")[2]
+                inner = "/".join(name for name in member.name.partition("/")[2].split("/") if name != ".")
                 if member.isreg() and inner:
                     require_size(member.size)
-                    content = tar.extractfile(member)
-                    yield File(f"{prefix}/{inner}", content.read() if content else b"", bool(member.mode & 0o111))
+                    reader = tar.extractfile(member)
+                    content = reader.read() if reader else b""
+                    content_digest = hashlib.sha256(content).digest()
+                    if digests.get(inner) != content_digest:
+                        digests[inner] = content_digest
+                        yield File(f"{prefix}/{inner}", content, bool(member.mode & 0o111))
 
 
 def debian_files(archive: Path, digest: str, laid_out: set[str]) -> Iterator[File]:

@@ -131,6 +131,13 @@ def test_an_npm_tarball_is_laid_out_without_its_links(tmp_path):
     assert files == ["node_modules/x/a/b.js", "node_modules/x/c.js"]
 
 
+def test_an_npm_tarball_may_have_the_same_file_twice_but_not_two_files_of_one_path(tmp_path):
+    unpack_tarball(tmp_path / "same", {"package/./dist/./a.js": "1", "package/dist/a.js": "1"})
+    assert [path.read_text() for path in (tmp_path / "same").rglob("a.js")] == ["1"]
+    with pytest.raises(Refused, match=r"^x@1\.0\.0 holds 'node_modules/x/dist/a\.js', which is there already"):
+        unpack_tarball(tmp_path / "other", {"package/./dist/a.js": "1", "package/dist/a.js": "2"})
+
+
 @pytest.mark.parametrize("name", ["package/../../../canary", "package//canary", "/canary/../x", "package/a/../canary"])
 def test_an_npm_tarball_with_a_path_that_leads_elsewhere_is_refused(tmp_path, name):
     with pytest.raises(Refused, match=r"^x@1\.0\.0 holds the path .*leads elsewhere"):
