@@ -25,7 +25,7 @@ ORDER_CHANGES = {
 LIST_SCRIPT = """<div id="list">Loading ...</div><script>
 setTimeout(async () => {
   document.getElementById("list").innerHTML = await (await fetch("/list" + location.search)).text();
-}, 900);
+}, 2000);
 </script>"""
 names_of_sessions: dict[str, str] = {}  # by cookie
 requests_left: dict[str, int] = {}  # by cookie
