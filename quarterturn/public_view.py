@@ -31,6 +31,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from grammars.language.labels import ENGLISH
 from quarterturn.errors import Refused, where
 from rotation.calendar import Month
 from rotation.findings.store import Findings, counts_by_kind
@@ -153,7 +154,7 @@ class PublicDocuments:
             result = json.loads(line)["result"]
             if result["task"] not in broken:
                 for by in ("server", "category", "language"):
-                    kind = (result["run"], by, tasks[result["task"]].get(by, "en"))
+                    kind = (result["run"], by, tasks[result["task"]].get(by, ENGLISH))
                     attempted[kind] += 1
                     passed[kind] += result["passed"]
         keys = ("run", "by", "name", "attempted", "passed")

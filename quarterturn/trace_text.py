@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from grammars.language.labels import ENGLISH
 from sandbox.results.outcome import BUDGETS, RUN
 
 WIDTH = 110
@@ -59,8 +60,8 @@ def subtotals(played: Sequence[tuple[Item, Item]]) -> list[str]:
     """Count passed tasks by server, by category, and by language where there are several."""
     lines = []
     for name in ("server", "category", "language"):
-        of = Counter(task.get(name, "en") for task, _ in played)
-        passed = Counter(task.get(name, "en") for task, run in played if run["passed"])
+        of = Counter(task.get(name, ENGLISH) for task, _ in played)
+        passed = Counter(task.get(name, ENGLISH) for task, run in played if run["passed"])
         if name == "language" and len(of) == 1:
             continue
         lines.append(f"by {name}: " + ", ".join(f"{value} {passed[value]} of {of[value]}" for value in sorted(of)))

@@ -25,7 +25,16 @@ ROWS = {
     "turns": "turns",
     "tokens": "tokens",
 }
-COSTS = ("calls", "bytes_shown", "turns", "tokens")
+NO_VALUE = (
+    (("quality", "calls_saved", "fairness"), "these three need a verdict that is known"),
+    (("adoption",), "the baseline has no adoption, nor has a trial whose calls were all beyond the caps"),
+    (("grounding",), "no answer cited a line that could be looked up"),
+    (("calls", "bytes_shown"), "costs are those of passed trials, and none passed"),
+    (("turns", "tokens"), "turns and tokens are those of passed trials with a model"),
+)
+"""Which rows may have no value, and why."""
+DIGITS_OF_COSTS = {"calls": 1, "bytes_shown": 0, "turns": 1, "tokens": 0}
+"""Digits behind the point of the mean of a cost."""
 STYLE = "page.css"
 CHARTS = ("fairness", "adoption")
 HEIGHT, MIDDLE = 16, 8.0
@@ -54,7 +63,8 @@ def page(report: Item, explanations: Mapping[str, str]) -> str:
         figures=[
             (title, *(figure_text(name, server["figures"][name]) for server in servers)) for name, title in ROWS.items()
         ],
-        explanations=[(ROWS[name], text) for name, text in explanations.items()],
+        nothing=no_value_text(servers),
+        explanations=[(title, explanations[name]) for name, title in ROWS.items()],
         packages=[(name, *_about(server)) for name, server in zip(names, servers, strict=True)],
         differences=[
             (
@@ -77,19 +87,29 @@ def page(report: Item, explanations: Mapping[str, str]) -> str:
     )
 
 
+def no_value_text(servers: Sequence[Item]) -> str:
+    """Say why figures have no value, of the reasons that there are; an empty text where every figure has one."""
+    figures = [(name, figure) for server in servers for name, figure in server["figures"].items()]
+    missing = {name for name, figure in figures if figure["value"] is None}
+    reasons = [reason for names, reason in NO_VALUE if missing & set(names)]
+    return f"{NONE} stands where nothing was measured: {'; '.join(reasons)}." if reasons else ""
+
+
 def figure_text(name: str, figure: Item) -> str:
     """Write a figure with its interval: a score in per cent, a cost as a number."""
     if figure["value"] is None:
         return NONE
-    if name in COSTS:
-        return f"{_number(figure['value'])}{_between(*map(_number, _bounds(figure)))}"
+    if (digits := DIGITS_OF_COSTS.get(name)) is not None:
+        value, *bounds = (decimal(number, digits) for number in (figure["value"], *_bounds(figure)))
+        return f"{value}{_between(*bounds)}"
     return f"{percent(figure['value'], 1)}{_between(*(decimal(100 * bound) for bound in _bounds(figure)))}"
 
 
 def difference_text(name: str, figure: Item) -> str:
     """Write a difference with its interval: of scores in points, of costs as a number."""
-    factor, unit = (1, "") if name in COSTS else (100, " points")
-    value, *bounds = (decimal(factor * number, signed=True) for number in (figure["value"], *_bounds(figure)))
+    factor, unit, digits = (1, "", DIGITS_OF_COSTS[name]) if name in DIGITS_OF_COSTS else (100, " points", 1)
+    numbers = (figure["value"], *_bounds(figure))
+    value, *bounds = (decimal(factor * number, digits, signed=True) for number in numbers)
     return f"{value}{unit}{_between(*bounds)}"
 
 
@@ -99,10 +119,6 @@ def _bounds(figure: Item) -> Sequence[float]:
 
 def _between(*bounds: str) -> str:
     return f" [{', '.join(bounds)}]" if bounds else ""
-
-
-def _number(value: float) -> str:
-    return f"{value:,.1f}".removesuffix(".0")
 
 
 def _about(server: Item) -> Sequence[str]:
@@ -121,7 +137,7 @@ def _task_text(trials: Sequence[Item], task: str) -> str:
     """Write how many trials of a task passed, and with how many calls."""
     own = [trial for trial in trials if trial["task"] == task]
     passed = [trial["calls"] for trial in own if trial["passed"]]
-    calls = f", mean calls {_number(fmean(passed))}" if passed else ""
+    calls = f", {decimal(fmean(passed))} calls" if passed else ""
     return f"{len(passed)} of {len(own)}{calls}"
 
 
@@ -137,6 +153,6 @@ def _chart(servers: Sequence[Item], name: str) -> Chart:
         kind = "bar" if server["baseline"] else "bar ability"
         parts = [*grid, svg.bar(at(0), at(figure["value"]), MIDDLE - 4, 8, kind)]
         if figure["low"] is not None:
-            parts += whisker(at(figure["low"]), at(figure["high"]), MIDDLE, "thin")
+            parts += whisker(at(figure["low"]), at(figure["high"]), MIDDLE, "strong")
         rows.append(Row(server["server"], svg.picture(parts, HEIGHT), (figure_text(name, figure),)))
     return Chart("", rows)

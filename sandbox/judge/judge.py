@@ -8,8 +8,7 @@ Operations, each with the parts of a reading (`sandbox.judge.reader`):
     judge    the verdict on its first case; a second case is the state as the agent found it, and so is the one case of
              a second reading, which is asked for where a probe broke
     cases    the evidence on each of its cases, with an answer for each; one case more is the state as it was found
-    mutants  the verdict on each of its cases but the last two, which are what a solution left and what it found; where
-             the predicate compares with the latter and `damage` is asked for, also on every damage of the former
+    mutants  the verdict on each of its cases but the last two, which are what a solution left and what it found
     compare  the difference between its one case and that of a second reading, for people
 
 Two more are asked of other children:
@@ -40,10 +39,7 @@ from verifiers.language.verdict import Evidence, Verdict
 from verifiers.normal_form import NormalState, decode
 from verifiers.predicates import namespaces, own_predicates
 from verifiers.predicates.own_predicates import OwnResult
-from verifiers.states.changes import describe
-from verifiers.states.damage import list_damages
 from verifiers.states.difference import Comparison
-from verifiers.states.frame import is_let_through_on_purpose
 
 
 def judge(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
@@ -68,10 +64,11 @@ def cases(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     namespaces.learn(header["namespaces"])
     predicate, (reading,) = predicates.parse(header["predicate"]), _readings(header, parts)
     answers = header["answers"]
-    before = reading.states(reading.cases[-1]) if len(reading.cases) > len(answers) else None
+    found = reading.cases[len(answers) :]
+    before = reading.states(found[0]) if found else None
     trees = []
     for case, answer, said in zip(reading.cases[: len(answers)], answers, header["replies"], strict=True):
-        own_results = [reading.own_results(case, predicate)]
+        own_results = [reading.own_results(state, predicate) for state in (case, *found)]
         trees.append(evaluate(predicate, reading.states(case), answer, before, said, own_results=own_results))
     return message.answer("done", part=evidence.written(cases=[evidence.leaves(tree) for tree in trees]))
 
@@ -86,24 +83,18 @@ def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     """Judge every case."""
     namespaces.learn(header["namespaces"])
     predicate, (reading,) = predicates.parse(header["predicate"]), _readings(header, parts)
-    *cases, left, found = reading.cases
+    *cases, _, found = reading.cases
     before = reading.states(found) if predicates.needs_baseline(predicate) else None
-    after, lines = reading.states(left), []
+    lines = []
     for case in cases:
         same = case["answer"] is None
         answer, replies = (header["answer"], header["replies"]) if same else (case["answer"], None)
-        own_results = [reading.own_results(case, predicate)]
+        own_results = [reading.own_results(state, predicate) for state in (case, found)]
         tree = evaluate(predicate, reading.states(case), answer, before, replies, own_results=own_results)
         shown = case["name"]
         if case["kind"] == "twin" and tree.verdict is not Verdict.TRUE:
             shown += f" ({_failing_probe(tree)})"
         lines.append([evidence.plain(shown), case["kind"], tree.verdict.value])
-    for name in sorted(before or ()) if header["damage"] else ():
-        excepted = _excepted(predicate, name)
-        for change, damaged in list_damages(name, before[name], after[name]) if before else ():
-            kind = "wide" if is_let_through_on_purpose(change, excepted) else "damage"
-            tree = evaluate(predicate, {**after, name: damaged}, header["answer"], before, header["replies"])
-            lines.append([evidence.plain(f"{name}: {describe(change)}"), kind, tree.verdict.value])
     return message.answer("done", part=evidence.written(mutants=lines))
 
 
@@ -112,12 +103,6 @@ def _failing_probe(tree: Evidence) -> str:
     while tree.children:
         tree = next((child for child in tree.children if child.verdict is not Verdict.TRUE), tree.children[0])
     return tree.op
-
-
-def _excepted(predicate: Predicate, namespace: str) -> list[Mapping[str, Any]]:
-    """List what the frame of a namespace lets through."""
-    frames = [probe for probe in predicates.probes(predicate) if probe.name == f"{namespace}.unchanged"]
-    return [selection for probe in frames for selection in probe.arguments.get("except", ())]
 
 
 def compare(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:

@@ -13,8 +13,9 @@ Operations, each with the state's tar as its first part, and behind it what was 
               second state follow, the one that the agent found, that is another case; what is equal is read once
     mutate    a reading of several cases, each after its own changes; likewise
     document_of  the state of these namespaces after the given changes, as `verifiers.formats.state_document` writes it
-    mutants   a reading of every mutant of a solution's end state; only these two are told predicate and answer,
-              and what it reads was not left by an agent (`sandbox.runs.prover`)
+    mutants   a reading of every mutant of a solution's end state, and where the predicate compares with the state that
+              the agent found, of every damage (`verifiers.states.damage`). Only these two are told predicate and
+              answer, and what they read was not left by an agent (`sandbox.runs.prover`)
     twins     likewise, of every twin (`sandbox.mutations.twins`)
 
 A reading is several parts, which only judges unpack: first [{"name", "kind", "answer", "states": {namespace: number}},
@@ -27,15 +28,15 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from sandbox.errors import Malformed
 from sandbox.isolation.forking import serve
 from sandbox.judge import message
 from sandbox.judge.child import READER_USER, run
 from sandbox.judge.loading import prepare
-from sandbox.mutations.make import Mutant
+from sandbox.mutations.make import Kind, Mutant
 from sandbox.mutations.make import mutants as mutants_of
 from sandbox.mutations.mutators import mutate as mutated
 from sandbox.mutations.twins import list_twins
@@ -45,10 +46,17 @@ from verifiers.formats import state_document
 from verifiers.formats.archive import tree_from_tar
 from verifiers.formats.snapshot import FILE
 from verifiers.language import predicate as predicates
+from verifiers.language.predicate import Predicate
 from verifiers.normal_form import NormalState, encode
 from verifiers.predicates import namespaces
+from verifiers.states.changes import describe
+from verifiers.states.damage import list_damages
+from verifiers.states.frame import is_let_through_on_purpose
 from verifiers.states.readers import read as normal_form
 from verifiers.tree import DIRECTORY, FileTree, Node
+
+State: TypeAlias = Mapping[str, FileTree | NormalState]
+"""The files of each namespace, or the normal form of what was damaged."""
 
 MAX_READING = 128 * 1024 * 1024
 """Bytes of all normal forms of a reading together; what is larger is unreadable."""
@@ -119,7 +127,8 @@ def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     if before is None:
         raise Malformed("mutants follow from two states")
     predicate = predicates.parse(header["predicate"])
-    cases = []
+    forms = _Forms(header["looked_at"])
+    cases: list[tuple[Mutant, State]] = []
     for mutant in mutants_of(predicate, before, after, header["answer"]):
         trees = dict(after)
         try:
@@ -128,8 +137,23 @@ def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
         except Malformed:
             continue
         cases.append((mutant, trees))
+    if predicates.needs_baseline(predicate):
+        cases += _damages(forms, predicate, before, after)
     cases += [(_AS_IT_IS, after), (_AS_IT_IS, before)]
-    return message.answer("done", "", *_Forms(header["looked_at"]).reading(cases))
+    return message.answer("done", "", *forms.reading(cases))
+
+
+def _damages(
+    forms: _Forms, predicate: Predicate, before: Mapping[str, FileTree], after: Mapping[str, FileTree]
+) -> Iterator[tuple[Mutant, State]]:
+    """List the damaged normal forms of each namespace that both states have; the others stay as they are."""
+    for name in sorted(forms.names_in(before) & forms.names_in(after)):
+        frames = [probe for probe in predicates.probes(predicate) if probe.name == f"{name}.unchanged"]
+        excepted = [selection for frame in frames for selection in frame.arguments.get("except", ())]
+        found, left = (normal_form(name, trees[name], ReadingBudget()) for trees in (before, after))
+        for change, damaged in list_damages(name, found, left):
+            kind: Kind = "wide" if is_let_through_on_purpose(change, excepted) else "damage"
+            yield Mutant(f"{name}: {describe(change)}", kind), {**after, name: damaged}
 
 
 def twins(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
@@ -149,30 +173,35 @@ class _Forms:
     def __init__(self, looked_at: Sequence[str]) -> None:
         self._parts: dict[str, list[bytes]] = {name: [] for name in looked_at}
         self._numbers: dict[tuple[str, int], int] = {}
-        self._kept: list[FileTree] = []  # so that no other tree ever has one's id
+        self._kept: list[FileTree | NormalState] = []  # so that no other tree ever has one's id
         self._room = MAX_READING
 
-    def reading(self, cases: Sequence[tuple[Mutant, Mapping[str, FileTree]]]) -> list[bytes]:
+    def names_in(self, state: State) -> set[str]:
+        """Name the namespaces of a state that are read."""
+        return {name for name in self._parts if name in state and namespaces.kind_of(name)}
+
+    def reading(self, cases: Iterable[tuple[Mutant, State]]) -> list[bytes]:
         """Write cases down, and what each namespace had in them."""
         rows = [
             {
                 "name": mutant.name,
                 "kind": mutant.kind,
                 "answer": mutant.answer,
-                "states": self._numbered(trees, ReadingBudget()),
+                "states": self._numbered(state, ReadingBudget()),
             }
-            for mutant, trees in cases
+            for mutant, state in cases
         ]
         return [json.dumps(rows).encode(), *(b"".join(map(message.framed, parts)) for parts in self._parts.values())]
 
-    def _numbered(self, trees: Mapping[str, FileTree], budget: ReadingBudget) -> dict[str, int]:
+    def _numbered(self, state: State, budget: ReadingBudget) -> dict[str, int]:
         """Number the normal forms of one case, whose namespaces share a budget."""
-        known = [name for name in self._parts if name in trees and namespaces.kind_of(name)]
-        return {name: self._number(name, trees[name], budget) for name in known}
+        known = self.names_in(state)
+        return {name: self._number(name, state[name], budget) for name in self._parts if name in known}
 
-    def _number(self, name: str, tree: FileTree, budget: ReadingBudget) -> int:
+    def _number(self, name: str, tree: FileTree | NormalState, budget: ReadingBudget) -> int:
         if (name, id(tree)) not in self._numbers:
-            part = self._written(name, normal_form(name, tree, budget))
+            form = tree if isinstance(tree, NormalState) else normal_form(name, tree, budget)
+            part = self._written(name, form)
             if len(part) > self._room:
                 part = self._written(
                     name, NormalState(unreadable=f"its normal form is larger than {MAX_READING} bytes")

@@ -264,8 +264,8 @@ class StateJudge:
         asking, common = self._asking(), {"predicate": question.document, "answer": answer}
         with _ours():
             reading = asking.reading(question, after, before, do=do, **common)
-            header = {"do": "mutants", "damage": do == "mutants", "namespaces": question.namespaces, **common}
-            return asking.judged({**header, "replies": question.replies}, [reading], replies.parsed_mutants)
+            header = {"do": "mutants", "namespaces": question.namespaces, "replies": question.replies, **common}
+            return asking.judged(header, [reading], replies.parsed_mutants)
 
     def differences(
         self,

@@ -27,7 +27,7 @@ from verifiers.language.predicate import AllOf, AnyOf, Not, Predicate, Probe
 from verifiers.predicates import namespaces
 from verifiers.tree import FileTree
 
-Kind: TypeAlias = Literal["broken", "mistake", "twin"]
+Kind: TypeAlias = Literal["broken", "mistake", "damage", "wide", "twin"]
 Change: TypeAlias = tuple[str, Mapping[str, Any]]
 
 _BY_KIND: Mapping[str, Any] = {
@@ -51,7 +51,8 @@ class Mutant:
 
     Attributes:
         name: what is wrong; it may quote names of the state, so it is as secret as the task.
-        kind: `broken` must fail; a `mistake` should; a `twin` must pass (`sandbox.mutations.twins`).
+        kind: `broken` and `damage` must fail; a `mistake` should; `wide` is damage that the frame lets through on
+            purpose; a `twin` must pass (`sandbox.mutations.twins`).
         changes: server and change, in order.
         answer: what is said instead, or None where it stays.
     """

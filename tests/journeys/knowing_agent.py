@@ -13,6 +13,7 @@ from pathlib import Path
 
 URL = os.environ["QUARTERTURN_URL"]
 FREE = re.compile(r"\{\{(\w+)\}\}")
+RULE = r"(?:\n\n[^\n]+)?"  # what every agent is told behind the goal of a task that has a frame
 
 
 def asked(path, document=None):
@@ -36,7 +37,7 @@ def values(goal, served):
         else:
             pattern += f"(?P={part})" if part in seen else f"(?P<{part}>.+?)"
             seen.add(part)
-    found = re.fullmatch(pattern, served, re.DOTALL)
+    found = re.fullmatch(pattern + RULE, served, re.DOTALL)
     return found.groupdict() if found else None
 
 

@@ -42,7 +42,7 @@ def _head(records: PublicRecords, made: Sequence[Table]) -> Iterator[str]:
     yield "---"
     yield f"pretty_name: {json.dumps(records.title)}"
     yield f"license: {json.dumps(records.license)}"
-    yield 'language: ["en"]'
+    yield f"language: {json.dumps(sorted({task.task.language for task in records.tasks}))}"
     yield 'tags: ["agents", "benchmark", "mcp", "tool-use"]'
     yield f"size_categories: [{json.dumps(next((name for most, name in SIZES if rows < most), '100K<n<1M'))}]"
     yield "configs:"

@@ -8,6 +8,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from pyarrow import parquet
 from freezing import exports
 from quarterturn.public_records import sources
 from quarterturn.runs.dev_runs import DevRun
-from quarterturn_export import folder, harbor, inspect_log
+from quarterturn_export import folder, harbor, hugging_face, inspect_log
 from rotation.detection.leaderboards import result_sets
 from rotation.generation import shipped_dev_sets
 from rotation.month.sets import DEMO
@@ -95,6 +96,14 @@ def test_the_metadata_and_the_card_describe_the_files_that_are_there(export, tmp
     assert head["license"] == metadata["license"] == "cc-by-4.0"
     assert all((out / files["path"]).is_file() for item in head["configs"] for files in item["data_files"])
     assert "778ecf8b-63d7-4854-8559-79cada065f80" in (out / "README.md").read_text()  # the canary
+
+
+def test_the_card_names_every_language_of_the_goals():
+    records = exports.released()
+    german = Task.parse({**records.tasks[0].task.document, "language": "de"})
+    tasks = [replace(records.tasks[0], task=german), *records.tasks[1:]]
+    made = hugging_face.files(replace(records, tasks=tasks), url="https://example.org/", now=exports.NOW)
+    assert yaml.safe_load(made[hugging_face.CARD].decode().split("---")[1])["language"] == ["de", "en"]
 
 
 def test_a_release_becomes_a_log_for_each_run(export, tmp_path):

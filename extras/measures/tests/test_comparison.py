@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -190,6 +190,18 @@ def test_the_page_escapes_every_text_and_runs_nothing(drafts):
     assert set(EXPLANATIONS) == set(comparison_page.ROWS)
 
 
+def test_a_figure_without_a_value_is_explained_and_a_cost_has_as_many_digits_as_tell_something():
+    server = {"figures": {name: asdict(NOTHING) for name in comparison_page.ROWS}}
+    reasons = comparison_page.no_value_text([server])
+    assert all(text in reasons for text in ("none passed", "no adoption", "with a model", "cited"))
+    figure = {"value": 12100.6, "low": 11947.3, "high": 12254.0}
+    assert comparison_page.figure_text("bytes_shown", figure) == "12,101 [11,947, 12,254]"
+    assert comparison_page.difference_text("bytes_shown", figure) == "+12,101 [+11,947, +12,254]"
+    assert comparison_page.figure_text("calls", {"value": 4, "low": None, "high": None}) == "4.0"
+    measured = {"figures": dict.fromkeys(comparison_page.ROWS, figure)}
+    assert comparison_page.no_value_text([measured]) == ""
+
+
 def test_what_cannot_be_compared_is_one_sentence(say, home, tmp_path):
     def compare(*words: object):
         return say("server", "compare", *words, "--agent", "true", "--as", "ada", "--home", home)
@@ -222,5 +234,5 @@ def test_two_servers_are_compared_in_a_box_and_one_report_is_written(say, home, 
     ]
     assert (figures["twin"]["adoption"]["value"], figures["filesystem"]["adoption"]["value"]) == (1, None)
     assert data["differences"][0]["figures"]["quality"]["value"] == 0
-    assert "1 of 1, mean calls 1" in (tmp_path / "report.html").read_text()
+    assert "1 of 1, 1.0 calls" in (tmp_path / "report.html").read_text()
     assert "twin minus filesystem, paired by task" in said.out

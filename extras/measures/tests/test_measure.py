@@ -102,6 +102,14 @@ def test_recall_is_measured_where_an_agent_tells_its_shortlist_and_never_beside_
     say("measure", offering, "--field", file).refuses(2, "all with --all-tools or all without")
 
 
+def test_figures_are_told_apart_by_the_language_of_the_goal(records):
+    german = Task.parse({**records.tasks[0].task.document, "language": "de"})
+    tasks = [replace(records.tasks[0], task=german), *records.tasks[1:]]
+    first, *_ = run_measures.measure(replace(records, tasks=tasks))
+    rates = {language: figures["success_rate"] for language, figures in first.groups("language").items()}
+    assert {language: (rate.value, rate.n) for language, rate in rates.items()} == {"de": (1, 1), "en": (0, 2)}
+
+
 @pytest.mark.parametrize(("passed", "bound"), [(False, "high"), (True, "low")])
 def test_pass_at_k_of_an_agent_that_never_or_always_passes_has_an_interval_with_a_width(records, passed, bound):
     runs = [

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from grammars.language.labels import ENGLISH
 from quarterturn.choices import Category, Difficulty
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
@@ -109,7 +110,7 @@ def grammar_sample(
     seed: Annotated[int, typer.Option(help="The same seed gives the same draft.")] = 0,
     category: Annotated[Category | None, typer.Option(help="Draw only from templates of this category.")] = None,
     difficulty: Annotated[Difficulty | None, typer.Option(help="Draw only tasks of this difficulty.")] = None,
-    language: Annotated[str, typer.Option(help="Draw a goal in this language (BCP 47).")] = "en",
+    language: Annotated[str, typer.Option(help="Draw a goal in this language (BCP 47).")] = ENGLISH,
     as_json: Json = False,
 ) -> None:
     """Draw one draft and show it, each free value at its first choice; nothing is kept."""

@@ -36,11 +36,11 @@ def short(name: str) -> str:
 
 
 def decimal(value: float | None, digits: int = 1, *, signed: bool = False) -> str:
-    """Write a number with a true minus sign."""
+    """Write a number with a true minus sign, and a comma at thousands."""
     if value is None:
         return NONE
     rounded = round(value, digits) + 0.0
-    return f"{rounded:{'+' if signed and rounded else ''}.{digits}f}".replace("-", "\u2212")
+    return f"{rounded:{'+' if signed and rounded else ''},.{digits}f}".replace("-", "\u2212")
 
 
 def percent(share: float | None, digits: int = 0) -> str:

@@ -85,5 +85,15 @@ def test_retired_tasks_are_counted_by_server_and_category_over_the_agents_runs()
     assert [(row["name"], row["attempted"], row["passed"], row["success"]) for row in rows] == [
         ("email", 3, 0, 0), ("git", 6, 3, 0.5), ("recovery", 3, 2, 2 / 3),
     ]  # fmt: skip
+    by_language = [
+        {"run": 1, "by": "language", "name": name, "attempted": 3, "passed": passed}
+        for name, passed in (("en", 2), ("de", 1))
+    ]
+    for languages in (by_language[:1], by_language):
+        grid = agent.grids("ada", "mine", found, [*counts, *languages])["retired"]
+        shown = [
+            (row["name"], row["passed"]) for row in json.loads(grid.as_json())["retired"] if row["by"] == "language"
+        ]
+        assert shown == ([("de", 1), ("en", 2)] if len(languages) > 1 else []), "one language tells nothing apart"
     assert "follow then" in agent.page("ada", "mine", found, [])
     assert 'href="/agents/ada/mine/retired.csv"' in agent.page("ada", "mine", found, counts)

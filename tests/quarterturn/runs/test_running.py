@@ -376,3 +376,5 @@ def test_a_failed_task_of_the_dev_set_says_what_was_expected_what_was_seen_and_h
         "by server: filesystem 1 of 2",
         "by category: recovery 1 of 2",
     ]
+    german = {**task, "language": "de"}
+    assert trace_text.subtotals([(task, run.as_json()), (german, passed)])[-1] == "by language: de 1 of 1, en 0 of 1"

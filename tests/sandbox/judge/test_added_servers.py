@@ -25,6 +25,10 @@ def isShort(state, most):
     sys.ran_here = True
     return len(text) <= most, f"{len(text)} characters"
 
+def isDone(state, title):
+    card = next(card for card in state.document["cards"] if card["title"] == title)
+    return card["done"], "looked at it"
+
 def breaks(state):
     raise ValueError("of the author's making")
 """
@@ -34,6 +38,7 @@ DECLARED = {
         "about": "It is short.",
         "arguments": {"most": {"type": "integer"}},
     },
+    "isDone": {"words": "{title} is done", "about": "It is done.", "arguments": {"title": {"type": "string"}}},
     "breaks": {"words": "it breaks", "about": "It breaks.", "arguments": {}},
 }
 CARDS = {"cards": [{"title": "Pay", "done": True}]}
@@ -88,6 +93,16 @@ def test_a_predicate_of_its_own_runs_in_a_judge_of_its_own(judging, question, le
     assert not hasattr(sys, "ran_here")
     broken = judging.verdict(question({"board.breaks": {}}, "board"), state, None, lambda: state)
     assert broken.verdict is Verdict.UNKNOWN, "it breaks on the untouched state too, which says nothing about the agent"
+
+
+@pytest.mark.usefixtures("board")
+def test_predicates_of_its_own_notice_damage_that_the_frame_lets_through(judging, question, left):
+    frame = {"board.unchanged": {"except": [{"item": "value", "change": ["content"]}]}}
+    before, after = ({"cards": [{"title": "Pay", "done": done}]} for done in (False, True))
+    asked = question({"all": [{"board.isDone": {"title": "Pay"}}, {"board.isShort": {"most": 45}}, frame]}, "board")
+    made = judging.mutants(asked, left(board=tree(before)), left(board=tree(after)), None)
+    assert len([name for name, kind, _ in made if kind == "damage"]) > 3
+    assert [(name, verdict) for name, _, verdict in made if verdict is not Verdict.FALSE] == []
 
 
 @pytest.mark.usefixtures("board")

@@ -139,14 +139,16 @@ def _write(file: Path, text: str) -> None:
 
 def _lines(data: Mapping[str, Any]) -> Iterator[str]:
     """Write the figures of each server, and the paired differences."""
-    from quarterturn.pages.comparison import ROWS, difference_text, figure_text
+    from quarterturn.pages.comparison import ROWS, difference_text, figure_text, no_value_text
 
-    yield f"{len(data['tasks'])} tasks, {data['trials']} trials each, agent {data['agent']}"
+    yield f"{len(data['tasks'])} tasks, {data['trials']} trial{'s' * (data['trials'] > 1)} each, agent {data['agent']}"
     titles = [server["server"] + (" (baseline)" if server["baseline"] else "") for server in data["servers"]]
     yield f"  {'':<26}" + "".join(f"{title:<30}" for title in titles)
     for name, title in ROWS.items():
         cells = [figure_text(name, server["figures"][name]).replace(NO_BREAK, " ") for server in data["servers"]]
         yield f"  {title:<26}" + "".join(f"{cell:<30}" for cell in cells)
+    if nothing := no_value_text(data["servers"]):
+        yield nothing
     for difference in data["differences"]:
         yield f"{difference['first']} minus {difference['second']}, paired by task"
         for name, figure in difference["figures"].items():
