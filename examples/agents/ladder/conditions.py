@@ -71,6 +71,12 @@ def signed(tools: Tools, goal: str, line: str) -> bool:
     return all(slip.get(line, "").strip(" -") for slip in _slips(tools, goal))
 
 
+@condition(r"at least <limit:N> of them have the state <state:WORD>")
+def in_state(tools: Tools, goal: str, limit: str, state: str) -> bool:
+    """Count slips in a state."""
+    return sum(slip["state"] == state for slip in _slips(tools, goal)) >= int(limit)
+
+
 @condition(r"there are more than <limit:N> orders whose currency is the (?P<currency>\w+ \w+)")
 def many_orders(tools: Tools, _goal: str, limit: str, currency: str) -> bool:
     """Count orders."""
@@ -197,3 +203,11 @@ def guests(tools: Tools, goal: str, limit: str, answer: str) -> bool:
 def many_lines(tools: Tools, _goal: str, limit: str, path: str) -> bool:
     """Count the lines of a file."""
     return sum(not line.startswith("#") for line in tools.read(path).splitlines()) > int(limit)
+
+
+@condition(r"the pieces of all rows added up to more than <limit:N> before the changes")
+def pieces_before(tools: Tools, goal: str, limit: str) -> bool:
+    """Add up a column of a table that nothing has changed yet."""
+    table = place(goal, r"\btable (\w+)")
+    ((total,),) = tools.rows("sqlite", f"SELECT SUM(pieces) FROM {table}")  # noqa: S608
+    return int(total) > int(limit)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from conditions import holds, place
 from knowledge import COUNTRIES
-from rules import Tools, quoted, rule
+from rules import KINDS, Tools, quoted, rule
 from transfers import enter
 
 
@@ -83,15 +83,18 @@ def take_over(tools: Tools, new: str, old: str, note: str) -> None:
 
 
 @rule(
-    r"changes in <path:PATH> to the database table <table:WORD> .*: each line has a sku and the name that it gets"
-    r".* files: <yes:PATH> if <condition:TEXT>, and <no:PATH> otherwise"
+    r"(?P<goal>.*database table <table:WORD>.*: each line has a sku"
+    r" (?:that must be deleted|and the name that it gets)\..*)"
 )
-def rename(tools: Tools, path: str, table: str, yes: str, condition: str, no: str) -> None:
-    """Carry out the lines of a file that give names, and note the number of rows in one of two files."""
-    for sku, name in re.findall(r"^[^#\n]*?([A-Z]{2}-\d{4}) (\S+)$", tools.read(path), re.MULTILINE):
-        tools.change("sqlite", f"UPDATE {table} SET name = {quoted(name)} WHERE sku = {quoted(sku)}")  # noqa: S608
+def corrections(tools: Tools, goal: str, table: str) -> None:
+    """Carry out the lines of a file on a table, and note the number of rows in one of two files."""
+    path, yes, no = dict.fromkeys(re.findall(KINDS["PATH"], goal))
+    report = yes if holds(tools, goal, goal) else no
+    for sku, name in re.findall(r"^[^#\n]*?([A-Z]{2}-\d{4})(?: (\S+))?$", tools.read(path), re.MULTILINE):
+        change = f"UPDATE {table} SET name = {quoted(name)}" if name else f"DELETE FROM {table}"  # noqa: S608
+        tools.change("sqlite", f"{change} WHERE sku = {quoted(sku)}")
     ((count,),) = tools.rows("sqlite", f"SELECT COUNT(*) FROM {table}")  # noqa: S608
-    tools.write(yes if holds(tools, path, condition) else no, [f"{count} rows"])
+    tools.write(report, [f"{count} rows"])
 
 
 @rule(
@@ -108,15 +111,12 @@ def papers(tools: Tools, goal: str, folder: str, answer: str, subject: str, yes:
 
 
 @rule(
-    r"(?P<goal>(?P<owner>[\w-]+)/<repo:WORD> on GitHub: the open issues with the label <label:WORD> are settled, so"
-    r" close them\. If <condition:TEXT>, comment \"<yes:TEXT>\" .*otherwise comment \"<no:TEXT>\" .*"
-    r" titled \"<title:TEXT>\")"
+    r"(?P<goal>(?P<owner>[\w-]+)/<repo:WORD> on GitHub.* open issues with the label <label:WORD>\b.* If .*"
+    r" comment \"<yes:TEXT>\".*; otherwise .*comment \"<no:TEXT>\".* issue .*\"<title:TEXT>\")"
 )
-def close_out(
-    tools: Tools, goal: str, owner: str, repo: str, label: str, condition: str, yes: str, no: str, title: str
-) -> None:
+def close_out(tools: Tools, goal: str, owner: str, repo: str, label: str, yes: str, no: str, title: str) -> None:
     """Close the issues that have a label, each with a comment, and open one with their number."""
-    at, text = {"owner": owner, "repo": repo}, yes if holds(tools, goal, condition) else no
+    at, text = {"owner": owner, "repo": repo}, yes if holds(tools, goal, goal) else no
     issues = tools.issues(f"{owner}/{repo}", "open")
     numbers = [one["number"] for one in issues if label in [each["name"] for each in one["labels"]]]
     for number in numbers:
