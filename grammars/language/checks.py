@@ -166,6 +166,12 @@ def tools_of(derived: Derived, solution: str) -> set[str]:
     return {call["tool"] for call in _calls(derived, solution)}
 
 
+def servers_of(derived: Derived) -> set[str]:
+    """Return the servers whose tools a skeleton's tasks list."""
+    used = {tool for solution in derived.template.steps.solutions for tool in tools_of(derived, solution)}
+    return {tool.partition(".")[0] for tool in used} | set(derived.template.distract)
+
+
 def _calls(derived: Derived, solution: str) -> Iterator[Mapping[str, Any]]:
     who = f"{derived.where}: solutions.{solution}"
     for call in _members(derived.template.steps.solutions[solution]):

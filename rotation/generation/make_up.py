@@ -1,13 +1,14 @@
-"""Make-up of some tasks: how many are single-tool, of several servers, and conditional (`grammars.language.traits`)."""
+"""Make-up of some tasks: how many are single-tool, of several servers, conditional, and list three servers' tools."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from grammars.language.derivation import skeletons
-from grammars.language.grammar import Grammar
+from grammars.language.checks import servers_of
+from grammars.language.derivation import derive, skeletons
+from grammars.language.grammar import Grammar, Skeleton
 from grammars.language.labels import TRAIT_WORDS
 from grammars.language.traits import traits
 from rotation.generation import dev_sets, shipped_dev_sets
@@ -15,6 +16,9 @@ from rotation.generation.grammars import shipped_among
 from rotation.month.draw import picks
 from rotation.month.sets import SetSpec
 from rotation.month.trait_quotas import demands
+
+MANY_SERVERS = 3
+"""Servers whose tools a task lists, from which on it is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +30,21 @@ class MakeUp:
         single_tool: how many of them need one tool.
         several_servers: how many need two servers or more.
         conditional: how many have a condition in their goal.
+        list_many_servers: how many list the tools of MANY_SERVERS servers or more, whether they need them or not.
     """
 
     tasks: int
     single_tool: int
     several_servers: int
     conditional: int
+    list_many_servers: int
 
     def __str__(self) -> str:
         shares = [
             (self.single_tool, "single-tool"),
             (self.several_servers, TRAIT_WORDS["several_servers"]),
             (self.conditional, TRAIT_WORDS["conditional"]),
+            (self.list_many_servers, f"with tools of {MANY_SERVERS} servers or more"),
         ]
         return f"{self.tasks} tasks: " + ", ".join(f"{count / max(self.tasks, 1):.0%} {what}" for count, what in shares)
 
@@ -65,11 +72,21 @@ def dev(spec: SetSpec) -> MakeUp:
 
 def make_up(drawn: Iterable[str], grammars: Mapping[str, Grammar]) -> MakeUp:
     """Count tasks by the ids of the skeletons that they were drawn from; each of them is one of the grammars'."""
-    kinds = {
-        skeleton.id: ({"single_tool"} if skeleton.category == "single-tool" else set()) | traits(grammar)[skeleton.id]
-        for grammar in grammars.values()
-        for skeleton in skeletons(grammar)
-    }
+    by_id = {skeleton.id: (skeleton, grammar) for grammar in grammars.values() for skeleton in skeletons(grammar)}
     names = list(drawn)
-    counts = Counter(kind for name in names for kind in kinds[name])
-    return MakeUp(len(names), counts["single_tool"], counts["several_servers"], counts["conditional"])
+    counts = Counter(kind for name in names for kind in _kinds(*by_id[name]))
+    return MakeUp(
+        len(names),
+        counts["single_tool"],
+        counts["several_servers"],
+        counts["conditional"],
+        counts["list_many_servers"],
+    )
+
+
+def _kinds(skeleton: Skeleton, grammar: Grammar) -> Iterator[str]:
+    yield from traits(grammar)[skeleton.id]
+    if skeleton.category == "single-tool":
+        yield "single_tool"
+    if len(servers_of(derive(grammar, skeleton))) >= MANY_SERVERS:
+        yield "list_many_servers"

@@ -250,11 +250,11 @@ def test_every_template_is_rich_enough_to_keep_a_secret(monkeypatch, server, nam
         (found,) = coverage.check(alone(server, name, reach))
         assert found.traceable, found
         assert found.lacks == {}, found
+        assert found.tries < 4, found  # a mean of many draws; three draws say little about it
     assert found.bits > 60, found
     assert found.near == 0, found
     assert found.phrasings >= 3, found
     assert found.mutants >= 2, found
-    assert found.tries < (6 if reach == "cover" else 4), found  # four at most were seen of one draw a level
     assert found.steps <= 1, found
 
 

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import cache
 
-from knowledge import AIRPORTS, CURRENCIES
+from knowledge import CURRENCIES
 from rules import Stuck, Tools, compiled, quoted
 
 Condition = Callable[..., bool]
+SLUG, BOOK = r"([\w-]+/[\w-]+)(?: on GitHub|[.:] [Ii]f)", r"([\w/-]+\.xlsx)"
 CONDITIONS: list[tuple[re.Pattern[str], Condition]] = []
 
 
@@ -58,7 +59,7 @@ def _slips(tools: Tools, goal: str) -> list[dict[str, str]]:
     return list(slips(tools, place(goal, r"\.txt files in (/data/files/\S*\w)")).values())
 
 
-@condition(r"add up to more than <limit:N>")
+@condition(r"their amounts .*add up to more than <limit:N>")
 def amounts(tools: Tools, goal: str, limit: str) -> bool:
     """Compare the amounts of slips."""
     return sum(int(slip["amount"]) for slip in _slips(tools, goal)) > int(limit)
@@ -70,51 +71,16 @@ def signed(tools: Tools, goal: str, line: str) -> bool:
     return all(slip.get(line, "").strip(" -") for slip in _slips(tools, goal))
 
 
-@condition(r"any of them is in the currency <currency:TEXT>$")
-def in_currency(tools: Tools, goal: str, currency: str) -> bool:
-    """Look for a slip in a currency."""
-    return any(slip["currency"] == CURRENCIES[currency] for slip in _slips(tools, goal))
-
-
-@condition(r"the task \"<todo:TEXT>\" of the calendar <name:NAME> is done")
-def done(tools: Tools, _goal: str, todo: str, name: str) -> bool:
-    """Look a task up."""
-    todos = tools.json("calendar__list-todos", calendarUrl=tools.calendars()[name], status="ALL")["todos"]
-    return any(one["summary"] == todo and one["status"] == "COMPLETED" for one in todos)
-
-
-@condition(r"the calendar <name:NAME> has more than <limit:N> events")
-def busy(tools: Tools, goal: str, name: str, limit: str) -> bool:
-    """Count the events of a week."""
-    return len(tools.week(name, place(goal, r"Monday ([\d-]+)"))) > int(limit)
-
-
-@condition(r"nothing in the calendar <name:NAME> goes on between (?P<start>\S+) and (?P<end>\S+) on (?P<day>[\d-]+)")
-def free(tools: Tools, goal: str, name: str, start: str, end: str, day: str) -> bool:
-    """Look for events at a time."""
-    begin, until = (datetime.fromisoformat(f"{day}T{time}:00+00:00") for time in (start, end))
-    events = tools.week(name, place(goal, r"Monday ([\d-]+)"))
-    times = [[datetime.fromisoformat(event[edge]) for edge in ("start", "end")] for event in events]
-    return not any(first < until and begin < last for first, last in times)
+@condition(r"at least <limit:N> of them have the state <state:WORD>")
+def in_state(tools: Tools, goal: str, limit: str, state: str) -> bool:
+    """Count slips in a state."""
+    return sum(slip["state"] == state for slip in _slips(tools, goal)) >= int(limit)
 
 
 @condition(r"there are more than <limit:N> orders whose currency is the (?P<currency>\w+ \w+)")
 def many_orders(tools: Tools, _goal: str, limit: str, currency: str) -> bool:
     """Count orders."""
     return sum(order["currency"] == CURRENCIES[currency] for order in tools.orders()) > int(limit)
-
-
-@condition(r"orders to the airport of <city:WORD> add up to <limit:N> or more")
-def orders_to(tools: Tools, _goal: str, city: str, limit: str) -> bool:
-    """Add orders up."""
-    return sum(int(one["amount"]) for one in tools.orders() if one["airport"] == AIRPORTS[city]) >= int(limit)
-
-
-@condition(r"the last commit on (?P<branch>\S+) was made by <who:WORD>")
-def made_by(tools: Tools, goal: str, branch: str, who: str) -> bool:
-    """Look a commit up."""
-    repo = place(goal, r"(/data/repos/[\w-]*\w)")
-    return who in place(tools("git__git_show", repo_path=repo, revision=branch), r"(?m)^Author: (.*)$")
 
 
 @condition(r"the file (?P<path>\S+) has an edit in the work tree that is not committed")
@@ -126,45 +92,20 @@ def edited(tools: Tools, goal: str, path: str) -> bool:
 @condition(r"more than <limit:N> of the open issues have the label <label:WORD>")
 def labelled(tools: Tools, goal: str, limit: str, label: str) -> bool:
     """Count issues."""
-    issues = tools.issues(place(goal, r"repository ([\w-]+/[\w-]+)"), "open")
+    issues = tools.issues(place(goal, SLUG), "open")
     return sum(label in [one["name"] for one in issue["labels"]] for issue in issues) > int(limit)
-
-
-@condition(r"the issue titled \"<title:TEXT>\" is closed")
-def closed(tools: Tools, goal: str, title: str) -> bool:
-    """Look an issue up."""
-    return title in [issue["title"] for issue in tools.issues(place(goal, r"repository ([\w-]+/[\w-]+)"), "closed")]
 
 
 @condition(r"the budget of (?P<project>Project \S+) is at least the \"<limit:WORD>\" in the file")
 def budget(tools: Tools, goal: str, project: str, limit: str) -> bool:
     """Compare a budget of the memory with a file."""
     (amount,) = [int(note.split()[1]) for note in tools.graph()[0][project] if note.startswith("budget ")]
-    return amount >= _limit(tools, goal, limit)
+    return amount >= int(_rule(tools, goal)[limit])
 
 
-@condition(r"more people work on (?P<project>Project \S+) than \"<limit:WORD>\" says in the file")
-def crowded(tools: Tools, goal: str, project: str, limit: str) -> bool:
-    """Compare a number of people with a file."""
-    people = [start for start, kind, end in tools.graph()[1] if (kind, end) == ("works on", project)]
-    return len(people) > _limit(tools, goal, limit)
-
-
-def _limit(tools: Tools, goal: str, name: str) -> int:
+def _rule(tools: Tools, goal: str) -> dict[str, str]:
     text = tools.read(place(goal, r"(/data/files/\S*\.txt)"))
-    return int(dict(re.findall(r"^(\w+) = (\d+)$", text, re.MULTILINE))[name])
-
-
-@condition(r"the newest of the rows of <who:WORD> \(of any state\) has a day before (?P<day>[\d-]+)")
-def newest(tools: Tools, goal: str, who: str, day: str) -> bool:
-    """Compare the newest day."""
-    return bool(_count(tools, goal, f"customer = {quoted(who)}", f"MAX(day) < {quoted(day)}"))
-
-
-@condition(r"any of the rows of <who:WORD> has the state <state:WORD>")
-def any_row(tools: Tools, goal: str, who: str, state: str) -> bool:
-    """Look for a row."""
-    return bool(_count(tools, goal, f"customer = {quoted(who)} AND state = {quoted(state)}"))
+    return dict(re.findall(r"^(\w+)(?: =|:) (.+)$", text, re.MULTILINE))
 
 
 @condition(r"at least <limit:N> of the rows of <who:WORD> have the state <state:WORD>")
@@ -180,14 +121,93 @@ def _count(tools: Tools, goal: str, where: str, what: str = "COUNT(*)") -> int:
     return int(figure)
 
 
-@condition(r"^<member:WORD> is a member of the set <crew:KEY>")
-def member_of(tools: Tools, _goal: str, member: str, crew: str) -> bool:
-    """Look a member up."""
-    return member in re.findall(r"\w+", tools("redis__smembers", name=crew))
-
-
 @condition(r"more than <limit:N> orders in the sheet <sheet:WORD> have exactly the state \"<state:WORD>\"")
 def orders_in(tools: Tools, goal: str, limit: str, sheet: str, state: str) -> bool:
     """Count rows of a sheet."""
-    book = place(goal, r"([\w/-]+\.xlsx)")
-    return sum(row["state"] == state for row in tools.sheet(book, sheet)[1]) > int(limit)
+    return sum(row["state"] == state for row in tools.sheet(place(goal, BOOK), sheet)[1]) > int(limit)
+
+
+@condition(r"no order whose currency is the (?P<currency>\w+ \w+) has an amount below <limit:N>")
+def none_below(tools: Tools, _goal: str, currency: str, limit: str) -> bool:
+    """Look for a small order."""
+    return not any(
+        one["currency"] == CURRENCIES[currency] and int(one["amount"]) < int(limit) for one in tools.orders()
+    )
+
+
+@condition(r"the earliest event of the calendar <name:NAME> takes place in <room:TEXT>$")
+def first_place(tools: Tools, goal: str, name: str, room: str) -> bool:
+    """Compare the place of a week's first event."""
+    events = tools.week(name, place(goal, r"Monday ([\d-]+)"))
+    return bool(min(events, key=lambda event: datetime.fromisoformat(event["start"]))["location"] == room)
+
+
+@condition(r"at least <limit:N> of the issues, open or closed, were opened by <who:WORD>")
+def opened_by(tools: Tools, goal: str, limit: str, who: str) -> bool:
+    """Count issues of somebody."""
+    issues = tools.issues(place(goal, SLUG), "all")
+    return sum(issue["user"]["login"] == who for issue in issues) >= int(limit)
+
+
+@condition(r"the issue titled \"<title:TEXT>\" is assigned to <who:WORD>")
+def assigned(tools: Tools, goal: str, title: str, who: str) -> bool:
+    """Look up whose an issue is."""
+    (issue,) = [one for one in tools.issues(place(goal, SLUG), "all") if one["title"] == title]
+    return who in [one["login"] for one in issue["assignees"]]
+
+
+@condition(r"^<who:NAME> reports to the person whose name the file gives as \"<key:WORD>\"")
+def reports_to(tools: Tools, goal: str, who: str, key: str) -> bool:
+    """Compare a relation of the memory with a file."""
+    return (who, "reports to", _rule(tools, goal)[key]) in tools.graph()[1]
+
+
+@condition(r"^<who:NAME> lives in the city that the file gives as \"<key:WORD>\"")
+def lives_in(tools: Tools, goal: str, who: str, key: str) -> bool:
+    """Compare an observation of the memory with a file."""
+    return f"lives in {_rule(tools, goal)[key]}" in tools.graph()[0][who]
+
+
+@condition(r"the amounts of the open rows of <who:WORD> \(state exactly open\) add up to more than <limit:N>")
+def open_amounts(tools: Tools, goal: str, who: str, limit: str) -> bool:
+    """Add rows up."""
+    return _count(tools, goal, f"customer = {quoted(who)} AND state = 'open'", "SUM(amount)") > int(limit)
+
+
+@condition(r"the largest amount in the open rows of <who:WORD> \(state exactly open\) is above <limit:N>")
+def open_largest(tools: Tools, goal: str, who: str, limit: str) -> bool:
+    """Compare the largest row."""
+    return _count(tools, goal, f"customer = {quoted(who)} AND state = 'open'", "MAX(amount)") > int(limit)
+
+
+@condition(r"the score of <member:WORD> in the sorted set <ranking:KEY> is above <limit:N>")
+def score(tools: Tools, _goal: str, member: str, ranking: str, limit: str) -> bool:
+    """Look a score up."""
+    return dict(tools.scores(ranking))[member] > int(limit)
+
+
+@condition(r"^<who:NAME> works in (?P<department>\w+), as the sheet <sheet:WORD> has it")
+def works_in(tools: Tools, goal: str, who: str, department: str, sheet: str) -> bool:
+    """Look a person up."""
+    rows = tools.sheet(place(goal, BOOK), sheet)[1]
+    return any((row["name"], row["department"]) == (who, department) for row in rows)
+
+
+@condition(r"at least <limit:N> of the guests in the list have the answer \"<answer:TEXT>\"")
+def guests(tools: Tools, goal: str, limit: str, answer: str) -> bool:
+    """Count guests."""
+    return sum(row["answer"] == answer for row in tools.table(place(goal, r"(/data/files/\S*\.csv)"))) >= int(limit)
+
+
+@condition(r"the file <path:PATH> has more than <limit:N> changes in it")
+def many_lines(tools: Tools, _goal: str, limit: str, path: str) -> bool:
+    """Count the lines of a file."""
+    return sum(not line.startswith("#") for line in tools.read(path).splitlines()) > int(limit)
+
+
+@condition(r"the pieces of all rows added up to more than <limit:N> before the changes")
+def pieces_before(tools: Tools, goal: str, limit: str) -> bool:
+    """Add up a column of a table that nothing has changed yet."""
+    table = place(goal, r"\btable (\w+)")
+    ((total,),) = tools.rows("sqlite", f"SELECT SUM(pieces) FROM {table}")  # noqa: S608
+    return int(total) > int(limit)

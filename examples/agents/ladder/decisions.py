@@ -29,23 +29,14 @@ def move_slips(tools: Tools, goal: str, folder: str, condition: str, act: str, y
 
 
 @rule(
-    r"(?P<goal>.*?(?:at|about|of) the file (?:in <folder:PATH> )?(?:that has|with) the line \"(?P<line>ref: \S+?)\""
-    r"(?:, one of those in <other_folder:PATH>)?.*?" + UNLESS.format(verbs="(?:move|rename|set|copy|append)") + ".*)"
+    r"(?P<goal>.*?the file in <folder:PATH> that has the line \"(?P<line>ref: \S+?)\".*?"
+    + UNLESS.format(verbs="(?:move|rename|set|copy|append|write)")
+    + ".*)"
 )
-def file(
-    tools: Tools,
-    goal: str,
-    folder: str | None,
-    other_folder: str | None,
-    line: str,
-    condition: str,
-    then: str,
-    other: str,
-) -> None:
+def file(tools: Tools, goal: str, folder: str, line: str, condition: str, then: str, other: str) -> None:
     """Do one of two things with the file that has a line, as something else decides."""
-    where = folder or other_folder or ""
-    (name,) = [name for name in tools.names(where, ".txt") if line in tools.read(f"{where}/{name}").splitlines()]
-    path, act = f"{where}/{name}", then if holds(tools, goal, condition) else other
+    (name,) = [name for name in tools.names(folder, ".txt") if line in tools.read(f"{folder}/{name}").splitlines()]
+    path, act = f"{folder}/{name}", then if holds(tools, goal, condition) else other
     text = tools.read(path)
     if match := re.search(r"(?:move|copy) .*folder (/data/files/\S*\w)", act):
         tools.folder(match[1])
@@ -54,11 +45,15 @@ def file(
         else:
             tools("filesystem__write_file", path=f"{match[1]}/{name}", content=text)
     elif match := re.search(r"rename .* to (\S*\w)", act):
-        tools("filesystem__move_file", source=path, destination=f"{where}/{match[1]}")
+        tools("filesystem__move_file", source=path, destination=f"{folder}/{match[1]}")
     elif match := re.search(r"^set .* to (\w+)$", act):
         (before,) = re.findall(r"^state: .*$", text, re.MULTILINE)
         edits = [{"oldText": f"\n{before}\n", "newText": f"\nstate: {match[1]}\n"}]
         tools("filesystem__edit_file", path=path, edits=edits)
+    elif match := re.search(r"(?:and|with) the word ([\w-]+)", act):
+        (owner,) = re.findall(r"^owner: (.*)$", text, re.MULTILINE)
+        memo = re.search(r"new file (\S+)", then)
+        tools.write(memo[1] if memo else "", [f"{owner} {match[1]}"])
     elif match := re.search(r"append the line \"(.+)\"", act):
         tools.write(path, [*text.splitlines(), match[1]])
     elif match := re.search(r"take its line \"(\w+)\" out", act):
@@ -68,16 +63,15 @@ def file(
 
 
 @rule(
-    r"(?P<goal>.*?\btable <table:WORD> (?:in the database\.|in line with|depends on)?.*?"
-    + UNLESS.format(verbs="(?:delete|move|raise) (?:the|every) (?:row|pieces)")
-    + ".*)",
-    r"(?P<goal>.*?\bdatabase table <table:WORD>, and what it is depends on .*?"
-    + UNLESS.format(verbs="raise the pieces")
-    + ".*)",
+    r"(?P<goal>.*?\b(?:table <table:WORD> in the database|database table <too:WORD>)\b.*?"
+    + UNLESS.format(verbs="(?:delete the row|move the row|set the state of the row|raise the pieces)")
+    + ".*)"
 )
-def table_rows(tools: Tools, goal: str, table: str, condition: str, then: str, other: str) -> None:
+def table_rows(
+    tools: Tools, goal: str, table: str | None, too: str | None, condition: str, then: str, other: str
+) -> None:
     """Do one of two things with rows of a table, as something else decides."""
-    act = then if holds(tools, goal, condition) else other
+    table, act = table or too, then if holds(tools, goal, condition) else other
     row = f"code = {quoted(match[1])}" if (match := re.search(r"with the code (\S*\w)", then)) else "state = 'open'"
     if match := re.search(r"into the table (\w+)", act):
         tools.change("sqlite", f"INSERT INTO {match[1]} SELECT * FROM {table} WHERE {row}")  # noqa: S608
@@ -86,21 +80,10 @@ def table_rows(tools: Tools, goal: str, table: str, condition: str, then: str, o
     elif match := re.search(r"(raise|lower) .*by (\d+)", act):
         by = int(match[2]) * (1 if match[1] == "raise" else -1)
         tools.change("sqlite", f"UPDATE {table} SET pieces = pieces + {by} WHERE {row}")  # noqa: S608
+    elif match := re.search(r"^set .* to (\w+)$", act):
+        tools.change("sqlite", f"UPDATE {table} SET state = {quoted(match[1])} WHERE {row}")  # noqa: S608
     elif act.startswith("double"):
         tools.change("sqlite", f"UPDATE {table} SET pieces = pieces * 2 WHERE {row}")  # noqa: S608
-
-
-@rule(
-    r"(?P<goal>In the (?P<where>Postgre|data)\w*.* the table <table:WORD>: if (?P<condition>at least \d+ of"
-    r" the rows of <who:WORD> have the state <state:WORD>), set .* to <yes:WORD>; otherwise set it to <no:WORD>)"
-)
-def rows(
-    tools: Tools, goal: str, where: str, table: str, condition: str, who: str, state: str, yes: str, no: str
-) -> None:
-    """Set the state of some rows, as their number decides."""
-    to = yes if holds(tools, goal, condition) else no
-    chosen = f"customer = {quoted(who)} AND state = {quoted(state)}"
-    tools.change(where, f"UPDATE {table} SET state = {quoted(to)} WHERE {chosen}")  # noqa: S608
 
 
 @rule(
@@ -181,78 +164,19 @@ def book(tools: Tools, table: str, who: str, state: str) -> None:
     tools("email__archive_emails", account_name="agent", email_ids=ids)
 
 
-@rule(
-    r"(?P<slug>[\w-]+/[\w-]+) on GitHub has open pull requests\. Take those that <who:WORD> made and that were not"
-    r" reviewed by <judge:WORD> .*merge it into main .*comment on it with just \"<comment:TEXT>\""
-)
-def gate(tools: Tools, slug: str, who: str, judge: str, comment: str) -> None:
-    """Merge the pull requests of somebody that somebody else has not reviewed."""
-    at = dict(zip(("owner", "repo"), slug.split("/"), strict=True))
-    for request in tools.json("github__list_pull_requests", **at, state="open", per_page=100):
-        number = request["number"]
-        reviews = tools.json("github__get_pull_request_reviews", **at, pull_number=number)
-        if request["user"]["login"] == who and judge not in [review["user"]["login"] for review in reviews]:
-            tools("github__merge_pull_request", **at, pull_number=number, merge_method="merge")
-            tools("github__add_issue_comment", **at, issue_number=number, body=comment)
-
-
-@rule(
-    r"Take the people who report to <boss:NAME>, except <one:NAME> and <two:NAME>: they stop working on the"
-    r" project .* work on (?P<project>Project \S+) instead .*the observation \"<note:TEXT>: N people\""
-)
-def regroup(tools: Tools, boss: str, one: str, two: str, project: str, note: str) -> None:
-    """Move people to another project, and note how many they were."""
-    relations = tools.graph()[1]
-    people = {start for start, kind, end in relations if (kind, end) == ("reports to", boss)} - {one, two}
-    old = [{"from": a, "relationType": kind, "to": b} for a, kind, b in relations if a in people and kind == "works on"]
-    tools("memory__delete_relations", relations=old)
-    tools("memory__create_relations", relations=[relation | {"to": project} for relation in old])
-    contents = [f"{note}: {len(people)} people"]
-    tools("memory__add_observations", observations=[{"entityName": project, "contents": contents}])
-
-
-@rule(
-    r"(?P<goal>.*If <condition:TEXT>, then replace the observation of (?P<project>Project \S+) about its"
-    r" <what:WORD> by \"<new:TEXT>\"; otherwise keep it and add the observation \"<more:TEXT>\".*)"
-)
-def observe(tools: Tools, goal: str, condition: str, project: str, what: str, new: str, more: str) -> None:
-    """Replace or add an observation, as a file and the memory decide."""
-    contents = [more]
-    if holds(tools, goal, condition):
-        old = [note for note in tools.graph()[0][project] if note.startswith(f"{what} ")]
-        tools("memory__delete_observations", deletions=[{"entityName": project, "observations": old}])
-        contents = [new]
-    tools("memory__add_observations", observations=[{"entityName": project, "contents": contents}])
-
-
-@rule(
-    r"Redis as hashes (?P<key>[\w:-]+:)NUMBER\. Find those whose field <field:WORD> is exactly \"<value:TEXT>\";"
-    r" delete the key\. Then make a list <to:KEY> of their numbers"
-)
-def drop(tools: Tools, key: str, field: str, value: str, to: str) -> None:
-    """Delete hashes, and list which they were."""
-    keys = sorted(tools.keys(f"{key}*"))
-    chosen = [name for name in keys if tools("redis__hget", name=name, key=field) == value]
-    for name in chosen:
-        tools("redis__delete", key=name)
-    for name in sorted(chosen, key=lambda name: int(name.removeprefix(key))):
-        tools("redis__rpush", name=to, value=name.removeprefix(key))
-
-
-@rule(
-    r"In <book:BOOK>, sheet <sheet:WORD>, it is about the orders with <least:N> pieces or more\. Move them,"
-    r" .* into a new sheet <to:WORD> .* append a sheet <last:WORD> with two cells"
-)
-def move_orders(tools: Tools, book: str, sheet: str, least: str, to: str, last: str) -> None:
-    """Move rows into a new sheet, and count them in another."""
-    header, all_rows = tools.sheet(book, sheet)
-    places = [place for place, row in enumerate(all_rows) if row["pieces"] >= int(least)]
-    moved = [all_rows[place] for place in places]
-    tools("spreadsheet__create_sheet", path=book, new_name=to)
-    values = [header, *([row[name] for name in header] for row in moved)]
-    tools("spreadsheet__write_range", path=book, sheet=to, at="A1", rows=values)
-    for place in reversed(places):
-        tools("spreadsheet__delete_rows_or_columns", path=book, sheet=sheet, axis="rows", start=place + 2)
-    tools("spreadsheet__create_sheet", path=book, new_name=last)
-    figures = [[len(moved), sum(row["pieces"] for row in moved)]]
-    tools("spreadsheet__write_range", path=book, sheet=last, at="A1", rows=figures)
+@rule(r"(?P<goal>.*\bmemory\b.*If <condition:TEXT>, then (?P<then>create|delete)(?P<acts>.+?; otherwise .+?)\. .*)")
+def graph(tools: Tools, goal: str, condition: str, then: str, acts: str) -> None:
+    """Do one of two things with entities of the memory, as a file and the memory decide."""
+    yes, no = f"{then}{acts}".split("; otherwise ")
+    act = yes if holds(tools, goal, condition) else no
+    if match := re.search(r"delete (Project \S+)", act):
+        tools("memory__delete_entities", entityNames=[match[1]])
+    if match := re.search(r"an entity \"(.+?)\" of the type (\w+)", act):
+        entity = {"name": match[1], "entityType": match[2], "observations": []}
+        tools("memory__create_entities", entities=[entity])
+    if relation := re.search(r"relation \"(.+?)\" from (.+?) to (.+?)(?: and |$)", act):
+        start = match[1] if match else relation[2]
+        relations = [{"from": start, "relationType": relation[1], "to": relation[3]}]
+        tools("memory__create_relations", relations=relations)
+    if match := re.search(r"add the observation \"(.+?)\" to (.+)$", act):
+        tools("memory__add_observations", observations=[{"entityName": match[2], "contents": [match[1]]}])

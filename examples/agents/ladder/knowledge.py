@@ -1,4 +1,4 @@
-"""General knowledge that goals take for granted: currencies, countries, airports, media types."""
+"""General knowledge that goals take for granted: currencies, countries, time zones."""
 
 CURRENCIES = {
     "Turkish lira": "TRY",
@@ -15,6 +15,7 @@ CURRENCIES = {
     "Kenyan shilling": "KES",
     "Romanian leu": "RON",
     "Icelandic krona": "ISK",
+    "Vietnamese dong": "VND",
 }
 COUNTRIES = {
     "Norway": "NO",
@@ -36,26 +37,3 @@ ZONES = {
     "Austria": "Europe/Vienna",
     "Japan": "Asia/Tokyo",
 }
-AIRPORTS = {
-    "Amsterdam": "AMS",
-    "Athens": "ATH",
-    "Bogota": "BOG",
-    "Denver": "DEN",
-    "Dublin": "DUB",
-    "Helsinki": "HEL",
-    "Hong Kong": "HKG",
-    "Lisbon": "LIS",
-    "Madrid": "MAD",
-    "Marseille": "MRS",
-    "Miami": "MIA",
-    "Montreal": "YUL",
-    "Nairobi": "NBO",
-    "Oslo": "OSL",
-    "Prague": "PRG",
-    "Seoul": "ICN",
-    "Sydney": "SYD",
-    "Vienna": "VIE",
-    "Warsaw": "WAW",
-    "Zurich": "ZRH",
-}
-MEDIA = {"MP4 films": "video/mp4", "PNG images": "image/png", "PDF documents": "application/pdf"}

@@ -17,12 +17,6 @@ def last_booking(tools: Tools, country: str) -> str:
     return str(max(chosen, key=lambda mail: mail["date"])["subject"].split()[1].rstrip(":"))
 
 
-@rule(r"Look at <path:PATH>: How many \w+ from (?P<country>\w+) are there\? The column time_zone decides")
-def from_country(tools: Tools, path: str, country: str) -> str:
-    """Count rows of a file."""
-    return str(sum(row["time_zone"] == ZONES[country] for row in tools.table(path)))
-
-
 @rule(r"repository <repo:REPO>, how many files does the folder <folder:WORD> hold at the tag (?P<tag>\S*\w)")
 def files_at_tag(tools: Tools, repo: str, folder: str, tag: str) -> str:
     """Count the files of a folder as it was."""
@@ -52,12 +46,6 @@ def long_names(tools: Tools, key: str, least: str) -> str:
 def unknown(tools: Tools, table: str) -> str:
     """Count rows without a value."""
     return _value(tools, "sqlite", f"SELECT COUNT(*) FROM {table} WHERE paid IS NULL")  # noqa: S608
-
-
-@rule(r"The table <table:WORD> has.*code of the one with the largest amount whose state is <state:WORD>")
-def largest(tools: Tools, table: str, state: str) -> str:
-    """Find the largest of a kind."""
-    return _value(tools, "sqlite", f"SELECT code FROM {table} WHERE state = {quoted(state)} ORDER BY amount DESC")  # noqa: S608
 
 
 def _value(tools: Tools, where: str, query: str) -> str:

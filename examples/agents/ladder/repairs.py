@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
+from conditions import holds, place
 from knowledge import COUNTRIES
-from rules import Tools, quoted, rule
+from rules import KINDS, Tools, quoted, rule
 from transfers import enter
 
 
@@ -41,42 +42,6 @@ def turn_round(tools: Tools, kind: str, project: str, note: str) -> None:
 
 
 @rule(
-    r"(?P<where>Postgre)SQL table <table:WORD> \(.*\) in line with <path:PATH>\. Each line has a sku and the number"
-    r" of pieces to be"
-    r" added.* into <done:PATH>",
-    r"Carry out what <path:PATH> says on the database table <table:WORD> .*each line has a sku that must be"
-    r" deleted\. At the end"
-    r" <done:PATH>",
-)
-def corrections(tools: Tools, path: str, table: str, done: str, where: str = "sqlite") -> None:
-    """Carry out the lines of a file on a table, each once."""
-    for line in tools.read(path).splitlines():
-        words = re.findall(r"[A-Z]{2}-\d{4}|\b\d+$", line)
-        if not words or line.startswith("#"):
-            continue
-        sku = quoted(words[0])
-        if where == "sqlite":
-            tools.change(where, f"DELETE FROM {table} WHERE sku = {sku}")  # noqa: S608
-        else:
-            tools.change(where, f"UPDATE {table} SET pieces = pieces + {int(words[1])} WHERE sku = {sku}")  # noqa: S608
-    ((count,),) = tools.rows(where, f"SELECT COUNT(*) FROM {table}")  # noqa: S608
-    tools.write(done, [f"{count} rows"])
-
-
-@rule(
-    r"take the leftmost amount off the list <claims:KEY>, add it to the <field:WORD> of <who:WORD> \(hash"
-    r" <account:KEY>\), and"
-    r" append \".*:AMOUNT\" .* list <journal:KEY>"
-)
-def booking(tools: Tools, claims: str, field: str, who: str, account: str, journal: str) -> None:
-    """Book an amount."""
-    before = int(tools("redis__hget", name=account, key=field))
-    amount = int(tools("redis__lpop", name=claims))
-    tools("redis__hset", name=account, key=field, value=str(before + amount))
-    tools("redis__rpush", name=journal, value=f"{who}:{amount}")
-
-
-@rule(
     r"Each (?P<ending>\.\w+) file in <folder:PATH> is the minutes.*calendar <name:NAME> gets an event \"Meeting on"
     r" the THING\""
 )
@@ -88,72 +53,6 @@ def meetings(tools: Tools, ending: str, folder: str, name: str) -> None:
         if match:
             title = f"Meeting on the {file.removesuffix(ending)}"
             enter(tools, url, title, datetime.fromisoformat(match[1]), 60)
-
-
-@rule(
-    r"<path:PATH> lists guests .*whose answer is \"<answer:TEXT>\" gets a mail .* with the subject"
-    r" \"<subject:TEXT>\", the text"
-    r" \"<text:TEXT>\" and that guest's paper"
-)
-def papers(tools: Tools, path: str, answer: str, subject: str, text: str) -> None:
-    """Send each guest a file."""
-    guests = re.findall(r"^- (\S+) is for .+ <(.+)>, .+; answer: (.+)$", tools.read(path), re.MULTILINE)
-    for paper, address, said in guests:
-        if said == answer:
-            tools(
-                "email__send_email",
-                account_name="agent",
-                recipients=[address],
-                subject=subject,
-                body=text,
-                attachments=[f"{path.rpartition('/')[0]}/{paper}"],
-            )
-
-
-@rule(
-    r"into main of (?P<owner>[\w-]+)/<repo:WORD> on GitHub: set <key:WORD> in (?P<file>\S+) to <value:WORD>"
-    r" .*in one commit"
-    r" \"<message:TEXT>\" on a new branch (?P<branch>\S+) that starts at main; then a pull request titled"
-    r" \"<title:TEXT>\""
-)
-def change(
-    tools: Tools, owner: str, repo: str, key: str, file: str, value: str, message: str, branch: str, title: str
-) -> None:
-    """Bring a change into main by a pull request."""
-    at = {"owner": owner, "repo": repo}
-    tools("github__create_branch", **at, branch=branch, from_branch="main")
-    before = tools.json("github__get_file_contents", **at, path=file, branch=branch)
-    text = re.sub(rf"^{key} = .*$", f"{key} = {value}", before["content"], flags=re.MULTILINE)
-    where = {"path": file, "branch": branch, "sha": before["sha"]}
-    tools("github__create_or_update_file", **at, **where, content=text, message=message)
-    request = tools.json("github__create_pull_request", **at, title=title, head=branch, base="main")
-    tools("github__merge_pull_request", **at, pull_number=request["number"], merge_method="merge")
-
-
-@rule(
-    r"(?P<name>\w+ \w+) is new in (?P<department>\w+), with the extension <extension:N>, since (?P<since>[\d-]+)\."
-    r" Append that to"
-    r" the sheet <sheet:WORD> of <book:BOOK> below the last person \(row <row:N>\), and let the defined name"
-    r" <range:WORD>"
-)
-def new_person(
-    tools: Tools,
-    name: str,
-    department: str,
-    extension: str,
-    since: str,
-    sheet: str,
-    book: str,
-    row: str,
-    range: str,  # noqa: A002
-) -> None:
-    """Add a row, and let a defined name reach it."""
-    names = tools.json("spreadsheet__describe_workbook", path=book)["defined_names"]
-    last, new = int(row), int(row) + 1
-    values = [[name, department, int(extension), since]]
-    tools("spreadsheet__write_range", path=book, sheet=sheet, at=f"A{new}", rows=values)
-    refers = next(one["refers_to"] for one in names if one["name"] == range)
-    tools("spreadsheet__set_defined_name", path=book, name=range, refers_to=re.sub(rf"{last}$", str(new), refers))
 
 
 @rule(
@@ -169,18 +68,6 @@ def dispatch(tools: Tools, table: str, folder: str, country: str) -> None:
 
 
 @rule(
-    r"Carry out what <path:PATH> says on the database table <table:WORD> .*each line has a sku and the name"
-    r" that it gets\. At the end <done:PATH>"
-)
-def names(tools: Tools, path: str, table: str, done: str) -> None:
-    """Carry out the lines of a file that give names."""
-    for sku, name in re.findall(r"^[^#\n]*?([A-Z]{2}-\d{4}) (\S+)$", tools.read(path), re.MULTILINE):
-        tools.change("sqlite", f"UPDATE {table} SET name = {quoted(name)} WHERE sku = {quoted(sku)}")  # noqa: S608
-    ((count,),) = tools.rows("sqlite", f"SELECT COUNT(*) FROM {table}")  # noqa: S608
-    tools.write(done, [f"{count} rows"])
-
-
-@rule(
     r"In the PostgreSQL database: <new:WORD> takes over all items of <old:WORD>: .* into journal: .* and the note"
     r" (?P<note>[\w ]+)\."
 )
@@ -193,3 +80,74 @@ def take_over(tools: Tools, new: str, old: str, note: str) -> None:
     tools.change("PostgreSQL", f"UPDATE items SET account_id = {to} WHERE account_id = {start}")  # noqa: S608
     values = f"({to}, {amount}, {quoted(note)})"
     tools.change("PostgreSQL", f"INSERT INTO journal (account_id, amount, note) VALUES {values}")  # noqa: S608
+
+
+@rule(
+    r"(?P<goal>.*database table <table:WORD>.*: each line has a sku"
+    r" (?:that must be deleted|and the name that it gets)\..*)"
+)
+def corrections(tools: Tools, goal: str, table: str) -> None:
+    """Carry out the lines of a file on a table, and note the number of rows in one of two files."""
+    path, yes, no = dict.fromkeys(re.findall(KINDS["PATH"], goal))
+    report = yes if holds(tools, goal, goal) else no
+    for sku, name in re.findall(r"^[^#\n]*?([A-Z]{2}-\d{4})(?: (\S+))?$", tools.read(path), re.MULTILINE):
+        change = f"UPDATE {table} SET name = {quoted(name)}" if name else f"DELETE FROM {table}"  # noqa: S608
+        tools.change("sqlite", f"{change} WHERE sku = {quoted(sku)}")
+    ((count,),) = tools.rows("sqlite", f"SELECT COUNT(*) FROM {table}")  # noqa: S608
+    tools.write(report, [f"{count} rows"])
+
+
+@rule(
+    r"(?P<goal>guests in (?P<folder>/data/files/\S+)/\S+\. Send every guest whose answer is \"<answer:TEXT>\" .*"
+    r" subject \"<subject:TEXT>\".* text of the mails is \"<yes:TEXT>\" if <condition:TEXT>, otherwise \"<no:TEXT>\")"
+)
+def papers(tools: Tools, goal: str, folder: str, answer: str, subject: str, yes: str, condition: str, no: str) -> None:
+    """Send each guest a file, with a text that the list decides."""
+    text = yes if holds(tools, goal, condition) else no
+    for guest in tools.table(place(goal, r"(/data/files/\S*\.csv)")):
+        if guest["answer"] == answer:
+            mail = {"recipients": [guest["mail"]], "subject": subject, "body": text}
+            tools("email__send_email", account_name="agent", **mail, attachments=[f"{folder}/{guest['paper']}"])
+
+
+@rule(
+    r"(?P<goal>(?P<owner>[\w-]+)/<repo:WORD> on GitHub.* open issues with the label <label:WORD>\b.* If .*"
+    r" comment \"<yes:TEXT>\".*; otherwise .*comment \"<no:TEXT>\".* issue .*\"<title:TEXT>\")"
+)
+def close_out(tools: Tools, goal: str, owner: str, repo: str, label: str, yes: str, no: str, title: str) -> None:
+    """Close the issues that have a label, each with a comment, and open one with their number."""
+    at, text = {"owner": owner, "repo": repo}, yes if holds(tools, goal, goal) else no
+    issues = tools.issues(f"{owner}/{repo}", "open")
+    numbers = [one["number"] for one in issues if label in [each["name"] for each in one["labels"]]]
+    for number in numbers:
+        tools("github__add_issue_comment", **at, issue_number=number, body=text)
+        tools("github__update_issue", **at, issue_number=number, state="closed")
+    tools("github__create_issue", **at, title=title, body=str(len(numbers)))
+
+
+@rule(
+    r"mirror the \.conf files of <folder:PATH> in Redis; only owner and <setting:WORD> matter\. One hash <key:KEY> with"
+    r" a field for each file.* The set <names:KEY> shall hold"
+)
+def mirror(tools: Tools, folder: str, setting: str, key: str, names: str) -> None:
+    """Write the settings of files into one hash."""
+    for file in tools.names(folder, ".conf"):
+        lines = dict(re.findall(r"^(\w+) = (.*)$", tools.read(f"{folder}/{file}"), re.MULTILINE))
+        name = file.removesuffix(".conf")
+        tools("redis__hset", name=key, key=name, value=lines[setting])
+        tools("redis__hset", name=key, key=f"{name}.owner", value=lines["owner"])
+        tools("redis__sadd", name=names, value=name)
+
+
+@rule(
+    r"\.txt file in <folder:PATH> has the order's number and the pieces counted .*on a new last sheet <to:WORD> of"
+    r" <book:BOOK>: .* the sheet <sheet:WORD> has and those counted"
+)
+def counts(tools: Tools, folder: str, to: str, book: str, sheet: str) -> None:
+    """Write what was counted beside what a sheet has."""
+    texts = [tools.read(f"{folder}/{file}") for file in tools.names(folder, ".txt")]
+    lines = [dict(re.findall(r"^(counted|order): (\d+)$", text, re.MULTILINE)) for text in texts]
+    pieces = {row["number"]: row["pieces"] for row in tools.sheet(book, sheet)[1]}
+    rows = sorted([int(one["order"]), pieces[int(one["order"])], int(one["counted"])] for one in lines)
+    tools("spreadsheet__create_sheet", path=book, new_name=to)
+    tools("spreadsheet__write_range", path=book, sheet=to, at="A1", rows=[["number", "pieces", "counted"], *rows])

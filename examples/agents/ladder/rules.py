@@ -153,6 +153,11 @@ class Tools:
         """List the keys of Redis that match a pattern."""
         return re.findall(r"[\w-]+(?::[\w-]+)+", self("redis__scan_all_keys", pattern=pattern))
 
+    def scores(self, ranking: str) -> list[tuple[str, int]]:
+        """List the members of a sorted set with their scores, the lowest first."""
+        text = self("redis__zrange", key=ranking, start=0, end=-1, with_scores=True)
+        return [(name, int(float(score))) for name, score in re.findall(r"[\[(]['\"](\w+)['\"], ([\d.]+)", text)]
+
     def branches(self, repo: str) -> list[str]:
         """List the feature branches of a repository."""
         listed = self("git__git_branch", repo_path=repo, branch_type="local")

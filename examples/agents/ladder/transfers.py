@@ -20,17 +20,6 @@ def release(tools: Tools, new: str, repo: str, version: str) -> None:
     raise Stuck("no branch says so")
 
 
-@rule(
-    r"Write name and extension of the people in (?P<department>\w+) \(sheet <sheet:WORD>\), the earliest day in the"
-    r" column"
-    r" since first into a new file <path:PATH>.* workbook <book:BOOK>"
-)
-def staff(tools: Tools, department: str, sheet: str, path: str, book: str) -> None:
-    """Write a part of a sheet into a file."""
-    people = [row for row in tools.sheet(book, sheet)[1] if row["department"] == department]
-    tools.write(path, [f"{one['name']}: {one['extension']}" for one in sorted(people, key=lambda one: one["since"])])
-
-
 def enter(tools: Tools, url: str, title: str, start: datetime, minutes: int) -> None:
     """Enter an event, in UTC."""
     times = {"start": start, "end": start + timedelta(minutes=minutes)}
@@ -67,20 +56,6 @@ def missing_skus(tools: Tools, file: str, table: str, path: str) -> None:
 
 
 @rule(
-    r"The repository <repo:REPO> has uncommitted edits\. Commit what was edited or added in the folder"
-    r" <folder:WORD> on a new branch (?P<branch>\S+) \(check it out\), with the message \"<message:TEXT>\""
-)
-def commit_folder(tools: Tools, repo: str, folder: str, branch: str, message: str) -> None:
-    """Commit what was edited in a folder, on a new branch."""
-    status = tools("git__git_status", repo_path=repo)
-    paths = re.findall(rf"^\t(?:modified:   |new file:   )?({folder}/\S+)$", status, re.MULTILINE)
-    tools("git__git_create_branch", repo_path=repo, branch_name=branch)
-    tools("git__git_checkout", repo_path=repo, branch_name=branch)
-    tools("git__git_add", repo_path=repo, files=paths)
-    tools("git__git_commit", repo_path=repo, message=message)
-
-
-@rule(
     r"branch of <repo:REPO> is wanted: the feature branch with the largest number in its file <file:WORD>\."
     r" Copy its (?P<copied>\S+) unchanged into <path:PATH>"
 )
@@ -113,18 +88,6 @@ def export(tools: Tools, table: str, what: str, path: str, form: str) -> None:
 
 
 @rule(
-    r"the <number:N> members with the highest scores of the sorted set <ranking:KEY>, .* The file is"
-    r" <path:PATH>, one line for each, the name, a colon"
-)
-def best_scores(tools: Tools, number: str, ranking: str, path: str) -> None:
-    """Write the highest scores into a file."""
-    text = tools("redis__zrange", key=ranking, start=0, end=-1, with_scores=True)
-    scores = [(name, int(float(score))) for name, score in re.findall(r"[\[(]['\"](\w+)['\"], ([\d.]+)", text)]
-    scores.sort(key=lambda one: -one[1])
-    tools.write(path, [f"{name}: {score}" for name, score in scores[: int(number)]])
-
-
-@rule(
     r"<path:PATH> should hold everything with fewer than <limit:N> pieces, as the table <table:WORD> of the"
     r" database has it: the names only"
 )
@@ -132,3 +95,43 @@ def few_pieces(tools: Tools, path: str, limit: str, table: str) -> None:
     """List what there is little of."""
     names = tools.rows("sqlite", f"SELECT name FROM {table} WHERE pieces < {limit} ORDER BY name")  # noqa: S608
     tools.write(path, [name for (name,) in names])
+
+
+@rule(
+    r"the <number:N> members with the highest scores of the sorted set <ranking:KEY>, each with its score as pieces, .*"
+    r" The file is <path:PATH>, as (?:a )?(?P<form>CSV|JSON)"
+)
+def best_scores(tools: Tools, number: str, ranking: str, path: str, form: str) -> None:
+    """Write the highest scores into a file."""
+    best = tools.scores(ranking)[: -int(number) - 1 : -1]
+    if form == "CSV":
+        tools.write(path, ["name,pieces", *(f"{name},{score}" for name, score in best)])
+    else:
+        tools.write(path, [json.dumps([{"name": name, "pieces": score} for name, score in best])])
+
+
+@rule(
+    r"From the history of (?P<branch>\S+) in <repo:REPO>, put the subject lines of all commits by (?P<who>\S+) into"
+    r" <path:PATH>, one a line and oldest first"
+)
+def history(tools: Tools, branch: str, repo: str, who: str, path: str) -> None:
+    """List what somebody committed on a branch."""
+    tools("git__git_checkout", repo_path=repo, branch_name=branch)
+    log = tools("git__git_log", repo_path=repo, max_count=100)
+    tools("git__git_checkout", repo_path=repo, branch_name="main")
+    commits = re.findall(r"Author: (.*)\n(?:Date: .*\n)?Message: (.*)", log)
+    tools.folder(path.rpartition("/")[0])
+    tools.write(path, [subject.strip("'") for author, subject in reversed(commits) if who in author])
+
+
+@rule(
+    r"Write number and worth of the <count:N> orders that are worth most, where the worth is the pieces \(sheet"
+    r" <orders:WORD>\) times the rate of the currency \(sheet <rates:WORD>\).* into a new file <path:PATH>, as CSV"
+    r" .* workbook <book:BOOK>"
+)
+def worth_most(tools: Tools, count: str, orders: str, rates: str, path: str, book: str) -> None:
+    """Write the orders that are worth most into a file."""
+    rate = {row["currency"]: row["rate"] for row in tools.sheet(book, rates)[1]}
+    worth = {row["number"]: row["pieces"] * rate[row["currency"]] for row in tools.sheet(book, orders)[1]}
+    best = sorted(worth, key=lambda number: -worth[number])[: int(count)]
+    tools.write(path, ["number,worth", *(f"{number},{worth[number]}" for number in best)])
