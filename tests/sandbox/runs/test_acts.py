@@ -9,7 +9,7 @@ import pytest
 from grammars.draw.sample import draw
 from grammars.draw.variants import base
 from grammars.language.derivation import of_template
-from grammars.language.load import library, load
+from grammars.language.load import library
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.judge import StateJudge
 from sandbox.runs.prover import BoxProver
@@ -22,8 +22,9 @@ from vault.task.document import Task
 from verifiers.language.verdict import Verdict
 
 from ...sampling import sample
+from ...shipped import shipped
 
-GRAMMARS = {server: load(server) for server in library()}
+GRAMMARS = {server: shipped(server) for server in library()}
 FRAMED = [
     (server, name)
     for server, grammar in GRAMMARS.items()
