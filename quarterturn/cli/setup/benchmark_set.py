@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from quarterturn.cli.terminal.options import Json
 from quarterturn.cli.terminal.output import Output
+from quarterturn.cli.terminal.secrets import open_app
 
 if TYPE_CHECKING:
     from quarterturn.tasks.set_report import SetReport
@@ -54,6 +57,7 @@ def set_check(
         list[str] | None,
         typer.Option("--grammar", help="A grammar of your own (folder or file) in place of its server's shipped one."),
     ] = None,
+    home: Annotated[Path | None, typer.Option("--home", help="Know the servers that were added to this home.")] = None,
     as_json: Json = False,
 ) -> None:
     """Validate a set file, and show what it comes to and how many months the grammars last."""
@@ -64,8 +68,9 @@ def set_check(
 
     spec = chosen(source)
     spec.require_dev_grammars(library())
-    own = {given.server: given for given in map(read, grammar or ())}
-    made = set_report.report(spec, {**shipped_among(set(spec.servers) - own.keys()), **own})
+    with open_app(home) if home else nullcontext():
+        own = {given.server: given for given in map(read, grammar or ())}
+        made = set_report.report(spec, {**shipped_among(set(spec.servers) - own.keys()), **own})
     Output(as_json=as_json).result(made.as_json(), *_lines(made), ok=made.ok)
 
 
