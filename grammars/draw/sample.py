@@ -78,6 +78,9 @@ def sample(
     """
     if language != ENGLISH:
         worded = {name for name, tags in languages(grammar).items() if language in tags}
+        if not worded:
+            known = ", ".join(sorted({ENGLISH}.union(*languages(grammar).values())))
+            raise Exhausted(f"no template of the {grammar.server} grammar has wordings in {language}; it has {known}")
         only = worded if only is None else worded.intersection(only)
     skeleton = pick(grammar, dice, category=category, difficulty=difficulty, exclude=exclude, only=only)
     level = difficulty if difficulty is not None else dice.choice(skeleton.difficulties)

@@ -7,12 +7,13 @@ from the start, so no score on them is ever ranked, and none of their skeletons 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from grammars.draw.variants import base
 from grammars.language.grammar import Draft, Grammar
 from rotation.month.draw import drafts
-from rotation.month.sets import SetSpec
+from rotation.month.sets import SetSpec, TraitQuota
 from rotation.month.trait_quotas import demands
 
 SEED = hashlib.sha256(b"quarterturn/dev/v1").digest()
@@ -27,7 +28,7 @@ def draw(grammars: Mapping[str, Grammar], spec: SetSpec) -> list[Draft]:
     """
     spec.require_dev_grammars(grammars)
     by_server = {server: grammars[server] for server in spec.dev_servers}
-    demanded = demands(spec.trait_quotas, by_server, SEED)
+    demanded = demands(_quotas_of_dev_tasks(spec), by_server, SEED)
     chosen: list[Draft] = []
     used: set[str] = set()
     for stratum, count in sorted(spec.dev.items()):
@@ -37,3 +38,13 @@ def draw(grammars: Mapping[str, Grammar], spec: SetSpec) -> list[Draft]:
             used.add(draft.skeleton)
             chosen.append(draft)
     return chosen
+
+
+def _quotas_of_dev_tasks(spec: SetSpec) -> Sequence[TraitQuota]:
+    """Return the quotas of a set for those strata that its dev set has, of which the same share must have the trait."""
+    quotas = []
+    for quota in spec.trait_quotas:
+        strata = tuple(stratum for stratum in quota.strata if stratum in spec.dev)
+        if strata:
+            quotas.append(replace(quota, strata=strata, least=quota.least * len(strata) // len(quota.strata)))
+    return quotas

@@ -39,7 +39,7 @@ def test_a_goal_is_drawn_in_another_language_and_everything_else_is_as_in_englis
     assert re.search(r"die (kleinen|großen) von", german.task["goal"])
     assert re.search(r"the (low|high) ones of", german.provenance["goal_in_english"])
     assert (Task.parse(german.task).language, Task.parse(english.task).language) == ("de", "en")
-    with pytest.raises(Exhausted):
+    with pytest.raises(Exhausted, match="no template of the filesystem grammar has wordings in fr; it has de, en"):
         sample(both, Random(7), language="fr")
 
 

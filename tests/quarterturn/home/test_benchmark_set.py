@@ -1,11 +1,16 @@
 """Tests of a home's own set: `init --set FILE`, the copy that the home keeps, its quotas, and `set check`."""
 
 from functools import partial
+from pathlib import Path
 
 import pytest
 
+from grammars.language.load import load
 from quarterturn.errors import Refused
 from quarterturn.public_view import dev_set
+from quarterturn.tasks import set_report
+from rotation.generation.grammars import shipped_among
+from rotation.month.sets import chosen, named
 
 from ...rotation.month.test_set_file import OWN, of
 from ..guides import GuideShell, blocks, commands
@@ -13,6 +18,7 @@ from ..guides import GuideShell, blocks, commands
 pytestmark = pytest.mark.slow
 
 GUIDE = "design-a-set.md"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 @pytest.fixture
@@ -85,6 +91,19 @@ def test_set_check_says_how_many_tasks_are_of_each_kind_and_what_cannot_be_had(t
     assert cohort["conditional"] >= 2
     file.write_text(text.replace('category = "recovery"', 'category = "recovery"\nconditional = 2'))
     say("set", "check", file).refuses(8, "hard recovery tasks that are conditional of 2 servers")
+
+
+def test_the_example_set_of_more_domains_has_enough_skeletons_on_every_server_that_it_names():
+    spec = chosen(str(EXAMPLES / "sets" / "domains.toml"))
+    folders = {name: EXAMPLES / "servers" / name / "grammar" for name in spec.servers}
+    added = {name: load(folder) for name, folder in folders.items() if folder.is_dir()}
+    assert set(spec.servers) - added.keys() == set(named("mcpbench").servers)
+    report = set_report.report(spec, {**shipped_among(set(spec.servers) - added.keys()), **added})
+    assert report.ok
+    assert {row.server for row in report.rows if row.cohort} == set(spec.servers)
+    cohort, dev = report.kinds["cohort"], report.kinds["dev"]
+    assert cohort.tasks == spec.cohort_size
+    assert (cohort.conditional >= 8, dev.conditional >= 1) == (True, True), "a dev set has its share of each quota"
 
 
 def test_the_guide_works_line_by_line(tmp_path, say, monkeypatch):

@@ -58,9 +58,10 @@ something that one of the run's own calls may have changed is left out, and coun
 Keywords count in the answer and in the text of the model's replies; what stands only in arguments or results of tools
 does not. Fairness says what the answer is worth and adoption how the tools were used: they are two scores and never
 added. Fairness is null for a task without keywords, without a citation, or without a judge's coverage of its claims,
-which `--claim-scores FILE` gives. No shipped task has all three, so fairness by the verdict is defined for every judged
-task: in place of what they estimate it has whether the task passed. By it
-[servers are compared](../../examples/comparison/README.md). [Why so](../adr/archive.md#adr-0086).
+which `--claim-scores FILE` gives. No shipped task has all three, so fairness is null on every shipped set. Run
+`quarterturn measure FILE` for fairness by the verdict: in place of what the three estimate it has whether the task
+passed. `quarterturn server compare` [compares servers by it](../../examples/comparison/README.md).
+[Why so](../adr/archive.md#adr-0086).
 
 `quarterturn run --all-tools` offers the tools of all servers of the set. An agent that chooses among them tells its
 choice, the best tool first, by `POST $QUARTERTURN_URL/shortlist`; that is
