@@ -184,5 +184,9 @@ def _tools(documents: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 def _check_tools(document: Mapping[str, Any], name: str, known: Collection[str]) -> None:
     for server, names in _tools({name: document}).items():
+        if not any(tool.startswith(f"{server}.") for tool in known):
+            raise Malformed(
+                f"{name}: tools.{server}: there is no server {server}; if a home has added it, name that home (--home)"
+            )
         if strange := [tool for tool in names if f"{server}.{tool}" not in known]:
             raise Malformed(f"{name}: tools.{server}: no server has a tool '{server}.{strange[0]}'")

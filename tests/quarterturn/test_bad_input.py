@@ -17,6 +17,7 @@ from vault.file_lock import locked
 from .conftest import EASY, draft_lines, written
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "ledger"
+ADDED = Path(__file__).parents[2] / "examples" / "servers" / "finance" / "grammar"
 GOOD = VECTORS / "good" / "Historical-2026-12"
 
 
@@ -397,6 +398,7 @@ SLIPS = [
     (["task", "import", "FOLDER", "--as", "me", "--home", "h"], 3, "is a folder, and a file is needed"),
     (["grammar", "check", "NONE"], 3, "there is no grammar at"),
     (["grammar", "sample", "NONE"], 3, "there is no grammar at"),
+    (["grammar", "sample", ADDED], 2, "there is no server finance; if a home has added it, name that home (--home)"),
     (["grammar", "check", "BYTES"], 2, "BYTES cannot be read: it is not UTF-8"),
     (["watch", "trace", "EMPTY", "--as", "me", "--home", "h"], 2, "is empty: put the text that leaked into it"),
     (["watch", "trace", "NONE", "--as", "me", "--home", "h"], 3, "there is no file"),

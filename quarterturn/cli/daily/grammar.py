@@ -11,6 +11,7 @@ import typer
 
 from grammars.language.labels import ENGLISH
 from quarterturn.choices import Category, Difficulty
+from quarterturn.cli.terminal.home_servers import register_servers_of
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
 from quarterturn.cli.terminal.secrets import open_app
@@ -111,6 +112,7 @@ def grammar_sample(
     category: Annotated[Category | None, typer.Option(help="Draw only from templates of this category.")] = None,
     difficulty: Annotated[Difficulty | None, typer.Option(help="Draw only tasks of this difficulty.")] = None,
     language: Annotated[str, typer.Option(help="Draw a goal in this language (BCP 47).")] = ENGLISH,
+    home: Annotated[Path | None, typer.Option("--home", help="Know the servers that this home has added too.")] = None,
     as_json: Json = False,
 ) -> None:
     """Draw one draft and show it, each free value at its first choice; nothing is kept."""
@@ -119,10 +121,11 @@ def grammar_sample(
 
     from grammars.draw.sample import sample
     from grammars.draw.variants import base
-    from grammars.language.load import load
+    from rotation.generation.grammars import read
 
+    register_servers_of(home)
     dice = Random(seed)  # noqa: S311 - a look, not a draw
-    draft = sample(load(_source(source)), dice, category=category, difficulty=difficulty, language=language)
+    draft = sample(read(_source(source)), dice, category=category, difficulty=difficulty, language=language)
     data = {"task": dict(draft.task), "provenance": dict(draft.provenance)}
     draft = base(draft)
     Output(as_json=as_json).result(
@@ -179,10 +182,7 @@ def predicate_list(
 
     from verifiers.language.catalogue import CATALOGUE
 
-    if home is not None:
-        from quarterturn.servers.home_servers import of_home
-
-        of_home(home).register()
+    register_servers_of(home)
     entries = sorted(CATALOGUE.items())
     data = {
         name: {"doc": e.doc, "schema": dict(e.schema), "example": {name: dict(e.example.arguments)}}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quarterturn.cli.terminal.home_servers import register_servers_of
 from quarterturn.cli.terminal.options import Json
 from quarterturn.cli.terminal.output import Output
 
@@ -64,10 +65,7 @@ def set_check(
     from rotation.generation.grammars import read, shipped_among
     from rotation.month.sets import chosen
 
-    if home is not None:
-        from quarterturn.servers.home_servers import of_home
-
-        of_home(home).register()
+    register_servers_of(home)
     spec = chosen(source)
     spec.require_dev_grammars(library())
     own = {given.server: given for given in map(read, grammar or ())}
