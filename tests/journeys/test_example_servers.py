@@ -3,11 +3,14 @@
 import json
 from collections import Counter
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from grammars.draw.sample import skeletons
+from grammars.draw.sample import draw, skeletons
 from grammars.language.load import load
+from vault import strict_yaml
+from verifiers.predicates import namespaces
 
 from .test_add_server_guide import KNOWING, knowing_agent
 from .test_docs import ROOT, play, workspace
@@ -38,6 +41,19 @@ def test_an_example_grammar_has_three_templates_and_twelve_skeletons(name: str) 
     grammar = load(ROOT / "examples" / "servers" / name / "grammar")
     assert len(grammar.templates) >= 3
     assert len(skeletons(grammar)) >= 12
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_template_of_an_example_grammar_can_be_drawn_from(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = ROOT / "examples" / "servers" / name
+    for table in ("_KINDS", "_OWN", "_ENTRIES"):  # else this process would know the server for good
+        monkeypatch.setattr(namespaces, table, dict(getattr(namespaces, table)))
+    namespaces.add(name, strict_yaml.read((folder / "server.yaml").read_text(), "server.yaml")["state"]["kind"])
+    grammar = load(folder / "grammar")
+    one_of_each = {skeleton.template: skeleton for skeleton in skeletons(grammar)}
+    for template, skeleton in one_of_each.items():
+        drawn = draw(grammar, skeleton, skeleton.difficulties[-1], Random(name))
+        assert drawn.draft.provenance["skeleton"] == skeleton.id, template
 
 
 @pytest.mark.box
