@@ -166,7 +166,7 @@ def tools_of(derived: Derived, solution: str) -> set[str]:
     return {call["tool"] for call in _calls(derived, solution)}
 
 
-def servers_of(derived: Derived) -> set[str]:
+def listed_servers(derived: Derived) -> set[str]:
     """Return the servers whose tools a skeleton's tasks list."""
     used = {tool for solution in derived.template.steps.solutions for tool in tools_of(derived, solution)}
     return {tool.partition(".")[0] for tool in used} | set(derived.template.distract)

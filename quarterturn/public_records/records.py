@@ -111,7 +111,7 @@ class PublicRecords:
         origin: the log that the tasks were committed to in, or None.
         canary: the release's canary GUID, or None.
         license: the SPDX identifier of the licence in lower case; `other` where nobody named one.
-        offered_tools: how many tools the runs' agents were offered, where that is more than each task lists; else 0.
+        offered_tools: what the runs' agents were offered, where that is more than each task lists.
     """
 
     name: str
@@ -124,4 +124,4 @@ class PublicRecords:
     origin: str | None = None
     canary: str | None = None
     license: str = "other"
-    offered_tools: int = 0
+    offered_tools: Sequence[str] = ()

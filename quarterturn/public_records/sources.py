@@ -87,7 +87,7 @@ def dev_run(file: Path, public: Sequence[Draft]) -> PublicRecords:
         documents = [Task.parse(item["task"]) for item in data["tasks"]]
         outcomes = [[item["run"] for item in data["tasks"]], *data.get("later_trials", ())]
         trials = [[outcome_of(run) for run in trial] for trial in outcomes]
-        offered_tools = len(data.get("offered_tools", ()))
+        offered_tools = [str(tool) for tool in data.get("offered_tools", ())]
     except (VaultError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         why = "it is not JSON" if isinstance(error, ValueError) else "it lacks a field, or has another type of one"
         raise Malformed(
@@ -151,15 +151,17 @@ def _nodes(evidence: Evidence) -> Iterator[Evidence]:
         yield from _nodes(child)
 
 
-def dev_trials(drafts: Sequence[Draft], trials: Sequence[Sequence[TaskRun]], offered_tools: int = 0) -> PublicRecords:
+def dev_trials(
+    drafts: Sequence[Draft], trials: Sequence[Sequence[TaskRun]], offered_tools: Sequence[str] = ()
+) -> PublicRecords:
     """Return the records of trials of one agent on tasks of a dev set, each trial with a result for each task."""
     count = "One run" if len(trials) == 1 else f"{len(trials)} trials"
     about = f"{count} of an agent on {len(drafts)} public tasks of a dev set: each call, answer and verdict."
     if offered_tools:
-        about += f" Each task offered {offered_tools} tools, of all servers of the set."
+        about += f" Each task offered {len(offered_tools)} tools, of all servers of the set."
     tasks = [PublicTask(Task.parse(draft.task), "dev", draft.provenance) for draft in drafts]
     runs = [_trial(number, [task.task for task in tasks], trial) for number, trial in enumerate(trials, 1)]
-    title = "Run on a dev set" + (f", {offered_tools} tools offered" if offered_tools else "")
+    title = "Run on a dev set" + (f", {len(offered_tools)} tools offered" if offered_tools else "")
     return PublicRecords("dev-run", title, about, "dev", tasks, runs, license="apache-2.0", offered_tools=offered_tools)
 
 

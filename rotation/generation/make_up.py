@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from grammars.language.checks import servers_of
+from grammars.language.checks import listed_servers
 from grammars.language.derivation import derive, skeletons
 from grammars.language.grammar import Grammar, Skeleton
 from grammars.language.labels import TRAIT_WORDS
@@ -88,5 +88,5 @@ def _kinds(skeleton: Skeleton, grammar: Grammar) -> Iterator[str]:
     yield from traits(grammar)[skeleton.id]
     if skeleton.category == "single-tool":
         yield "single_tool"
-    if len(servers_of(derive(grammar, skeleton))) >= MANY_SERVERS:
+    if len(listed_servers(derive(grammar, skeleton))) >= MANY_SERVERS:
         yield "list_many_servers"

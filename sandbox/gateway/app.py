@@ -125,11 +125,11 @@ class App:
         names = document.get("tools")
         if document.keys() != {"tools"} or not isinstance(names, list) or not all(isinstance(n, str) for n in names):
             return _error(400, 'the shortlist must be {"tools": ["name", ...]}, the best first')
-        if unlisted := self._session.unlisted(names):
+        if unlisted := self._session.find_unlisted(names):
             return _error(400, f"the shortlist names {printable(unlisted[0])}, which is no tool of GET /task")
         if len(set(names)) < len(names):
             return _error(400, "the shortlist names a tool twice")
-        if not self._session.shortlist(names):
+        if not self._session.take_shortlist(names):
             return _error(409, "a session takes one shortlist, before its first tool call")
         return JSONResponse({"accepted": True})
 

@@ -9,7 +9,7 @@ must be numbered as they come. Any violation makes it a session with a lost gate
     {"call": n, "tool", "arguments", "listed"}     a call came in
     {"result": n, "error", "injected", "refused", "seconds", "text"}
                                                    it was answered; refused: by the gateway itself
-    {"shortlist": [tool, ...]}                       the tools that the agent shortlisted, once, before its first call
+    {"shortlist": [tool, ...]}                     the tools that the agent shortlisted, once, before its first call
     {"answer": text}     {"lost": server}     {"late": server}     {"ended": how}
                                                    late: it did not answer in time, and is not known to be lost
 """

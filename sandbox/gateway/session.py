@@ -159,7 +159,7 @@ class AgentSession:
         self.end("answered")
         return True
 
-    def shortlist(self, names: Sequence[str]) -> bool:
+    def take_shortlist(self, names: Sequence[str]) -> bool:
         """Take the listed tools that the agent shortlists, best first; say whether they are its first, before any call.
 
         What comes after a call could tell what the calls have shown, and not what a retrieval found.
@@ -170,7 +170,7 @@ class AgentSession:
         self._emit({"shortlist": [document_name(name) for name in names]})
         return True
 
-    def unlisted(self, names: Sequence[str]) -> list[str]:
+    def find_unlisted(self, names: Sequence[str]) -> list[str]:
         """Return those of some wire names that are no listed tool's."""
         return [name for name in names if name not in self._listed]
 

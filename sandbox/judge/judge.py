@@ -64,12 +64,12 @@ def cases(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     namespaces.learn(header["namespaces"])
     predicate, (reading,) = predicates.parse(header["predicate"]), _readings(header, parts)
     answers = header["answers"]
-    found = reading.cases[len(answers) :]
-    before = reading.states(found[0]) if found else None
+    untouched = reading.cases[len(answers) :]
+    before = reading.states(untouched[0]) if untouched else None
     trees = []
-    for case, answer, said in zip(reading.cases[: len(answers)], answers, header["replies"], strict=True):
-        own_results = [reading.own_results(state, predicate) for state in (case, *found)]
-        trees.append(evaluate(predicate, reading.states(case), answer, before, said, own_results=own_results))
+    for case, answer, reply in zip(reading.cases[: len(answers)], answers, header["replies"], strict=True):
+        own_results = [reading.own_results(state, predicate) for state in (case, *untouched)]
+        trees.append(evaluate(predicate, reading.states(case), answer, before, reply, own_results=own_results))
     return message.answer("done", part=evidence.written(cases=[evidence.leaves(tree) for tree in trees]))
 
 
@@ -83,13 +83,13 @@ def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     """Judge every case."""
     namespaces.learn(header["namespaces"])
     predicate, (reading,) = predicates.parse(header["predicate"]), _readings(header, parts)
-    *cases, _, found = reading.cases
-    before = reading.states(found) if predicates.needs_baseline(predicate) else None
+    *cases, _, untouched = reading.cases
+    before = reading.states(untouched) if predicates.needs_baseline(predicate) else None
     lines = []
     for case in cases:
         same = case["answer"] is None
         answer, replies = (header["answer"], header["replies"]) if same else (case["answer"], None)
-        own_results = [reading.own_results(state, predicate) for state in (case, found)]
+        own_results = [reading.own_results(state, predicate) for state in (case, untouched)]
         tree = evaluate(predicate, reading.states(case), answer, before, replies, own_results=own_results)
         shown = case["name"]
         if case["kind"] == "twin" and tree.verdict is not Verdict.TRUE:

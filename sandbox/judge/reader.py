@@ -150,8 +150,8 @@ def _damages(
     for name in sorted(forms.names_in(before) & forms.names_in(after)):
         frames = [probe for probe in predicates.probes(predicate) if probe.name == f"{name}.unchanged"]
         excepted = [selection for frame in frames for selection in frame.arguments.get("except", ())]
-        found, left = (normal_form(name, trees[name], ReadingBudget()) for trees in (before, after))
-        for change, damaged in list_damages(name, found, left):
+        untouched, solved = (normal_form(name, trees[name], ReadingBudget()) for trees in (before, after))
+        for change, damaged in list_damages(name, untouched, solved):
             kind: Kind = "wide" if is_let_through_on_purpose(change, excepted) else "damage"
             yield Mutant(f"{name}: {describe(change)}", kind), {**after, name: damaged}
 
@@ -203,6 +203,10 @@ class _Forms:
             form = tree if isinstance(tree, NormalState) else normal_form(name, tree, budget)
             part = self._written(name, form)
             if len(part) > self._room:
+                if isinstance(
+                    tree, NormalState
+                ):  # as unreadable it would fail, and so pass for a damage that was noticed
+                    raise Malformed(f"the damages of this state take more than {MAX_READING} bytes: make it smaller")
                 part = self._written(
                     name, NormalState(unreadable=f"its normal form is larger than {MAX_READING} bytes")
                 )

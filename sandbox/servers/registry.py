@@ -14,7 +14,7 @@ from sandbox.servers import manifest
 from sandbox.servers.server import FOLDERS, Server
 from verifiers.predicates import namespaces
 
-__all__ = ["SERVERS", "Server", "ServerRegistry", "document_name", "tool_table", "tools_of", "wire_name"]
+__all__ = ["SERVERS", "Server", "ServerRegistry", "document_name", "names_of_tools", "tool_table", "wire_name"]
 
 
 class ServerRegistry(Mapping[str, Server]):
@@ -74,7 +74,7 @@ def tool_table() -> dict[str, Mapping[str, Any]]:
     return {f"{name}.{tool}": about for name, server in SERVERS.items() for tool, about in server.tools.items()}
 
 
-def tools_of(servers: Iterable[str]) -> list[str]:
+def names_of_tools(servers: Iterable[str]) -> list[str]:
     """List the tools of some servers as `server.tool`, in alphabetical order.
 
     Raises:

@@ -4,9 +4,9 @@ The order of the steps is the safety property: each may rely on those before it.
 
  1. *Seed.* The world's data is built in memory from the initial state: nothing of a task is ever a file on this
     machine.
- 2. *World.* A fresh world is started with that data and every server that has a listed tool, distractors' too; each
-    runs from the first call to it. The
-    reference agent's may be one that it used before, with this data alone (`sandbox.servings.kept_worlds`).
+ 2. *World.* A fresh world is started with that data and every server that has a listed tool, distractors' too. Each
+    server runs from the first call to it. The reference agent's may be one that it used before, with this data alone
+    (`sandbox.servings.kept_worlds`).
  3. *Gateway.* A fresh process is told what the agent may see: goal, tools, faults, steps, a per-run alias. It holds no
     key, and it is ready before any agent lives.
  4. *Place.* The relay listens, and the program is ready but for its first instruction. It is made beside 2 and 3.

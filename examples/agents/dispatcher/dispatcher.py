@@ -33,7 +33,7 @@ class ShortlistedGateway(Gateway):
         self.shortlist = set(ranking[:size])
 
     def call(self, name: str, arguments: dict[str, Any]) -> str:
-        """Call a tool of the shortlist and give the text of its result.
+        """Call a tool of the shortlist and return the text of its result.
 
         Raises:
             ToolFailed: it is not on the shortlist, which costs no call, or it answered with an error.

@@ -115,7 +115,8 @@ def run(
             prepared = dev_runs.prepare(chosen)
             chosen_tasks = _chosen(_dev_tasks(home, dev_of, out), task, limit)
             terms = app.execution.private_runs.terms(gateway)
-            terms = replace(terms, offered_tools=_offered_tools(home, dev_of)) if all_tools else terms
+            if all_tools:
+                terms = replace(terms, offered_tools=_offered_tools(home, dev_of))
             played = dev_runs.dev(chosen, chosen_tasks, out, terms=terms, trials=trials, prepared=prepared)
         _show(played, out, out_file, traced=trace)
     elif tasks == "dev":
@@ -123,7 +124,8 @@ def run(
         chosen_tasks = _chosen(_dev_tasks(home, dev_of, out), task, limit)
         sender = partial(_sender, home, out)
         terms = _terms(home)
-        terms = replace(terms, offered_tools=_offered_tools(home, dev_of)) if all_tools else terms
+        if all_tools:
+            terms = replace(terms, offered_tools=_offered_tools(home, dev_of))
         played = dev_runs.dev(chosen, chosen_tasks, out, sender, terms=terms, trials=trials, prepared=prepared)
         _show(played, out, out_file, traced=trace)
     else:
@@ -187,10 +189,10 @@ def _offered_tools(home: Path, name: str | None) -> Sequence[str]:
     """
     from quarterturn.home.paths import HomePaths
     from sandbox.servers.added_servers import register_added
-    from sandbox.servers.registry import tools_of
+    from sandbox.servers.registry import names_of_tools
 
     register_added(HomePaths(home).servers)
-    return tools_of(dev_set(home, name).servers)
+    return names_of_tools(dev_set(home, name).servers)
 
 
 def dev_set(home: Path, name: str | None) -> SetSpec:

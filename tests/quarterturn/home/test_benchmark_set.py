@@ -103,7 +103,8 @@ def test_the_example_set_of_more_domains_has_enough_skeletons_on_every_server_th
     assert {row.server for row in report.rows if row.cohort} == set(spec.servers)
     cohort, dev = report.kinds["cohort"], report.kinds["dev"]
     assert cohort.tasks == spec.cohort_size
-    assert (cohort.conditional >= 8, dev.conditional >= 1) == (True, True), "a dev set has its share of each quota"
+    assert cohort.conditional >= 10
+    assert dev.conditional >= 1, "a dev set has its share of each quota"
 
 
 def test_the_guide_works_line_by_line(tmp_path, say, monkeypatch):

@@ -21,7 +21,7 @@ from sandbox.errors import Refused as NotGiven
 from sandbox.results.outcome import TaskRun
 from sandbox.runs import submission as submissions
 from sandbox.runs.store import RunState
-from sandbox.servers.registry import tools_of
+from sandbox.servers.registry import names_of_tools
 from sandbox.transcript import CallRecord, Transcript
 from vault.ledger.statements.leaf import Statement
 from verifiers.language.verdict import Evidence, Verdict
@@ -247,7 +247,7 @@ def test_a_dispatcher_is_offered_the_tools_of_all_servers_and_its_ranking_is_kep
     command = ("--agent", f"python3 {AGENTS}/dispatcher/dispatcher.py 26", "--packages", AGENTS / "ladder")
     said = say("run", "--as", "me", "--box", "bwrap", *command, "--dev-of", "few", "--all-tools", "--json")
     assert said.code == 0, said.err
-    assert said.data["offered_tools"] == tools_of(["filesystem", "git"])
+    assert said.data["offered_tools"] == names_of_tools(["filesystem", "git"])
     for item in said.data["tasks"]:
         assert {*item["task"]["available_tools"], *said.data["offered_tools"]} == {
             *item["run"]["transcript"]["shortlist"]

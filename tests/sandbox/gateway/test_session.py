@@ -88,16 +88,16 @@ def test_the_call_after_the_last_step_ends_the_session_and_the_next_is_not_even_
 def test_a_session_takes_one_shortlist_and_none_after_a_call():
     """Later ones could tell what calls have shown, and recall would measure that."""
     scene = Scene()
-    assert scene.session.shortlist([WRITE, READ])
-    assert not scene.session.shortlist([READ])
+    assert scene.session.take_shortlist([WRITE, READ])
+    assert not scene.session.take_shortlist([READ])
     assert scene.transcript.shortlist == ("filesystem.write_file", "filesystem.read_text_file")
     late = Scene()
     late.play((READ, {"path": "a"}))
-    assert not late.session.shortlist([READ])
+    assert not late.session.take_shortlist([READ])
     assert late.transcript.shortlist is None
     ended = Scene()
     ended.session.answer("42")
-    assert not ended.session.shortlist([READ])
+    assert not ended.session.take_shortlist([READ])
 
 
 def test_a_scheduled_fault_hits_its_call_and_never_the_server():

@@ -24,7 +24,7 @@ from sandbox.results.failure import PREPARATIONS, RETRIES
 from sandbox.results.outcome import TaskRun
 from sandbox.runs import submission
 from sandbox.runs.run import Solution, Terms
-from sandbox.servers.registry import tools_of, wire_name
+from sandbox.servers.registry import names_of_tools, wire_name
 from sandbox.servings.kept_worlds import KeptWorlds
 from verifiers.language.verdict import Verdict
 
@@ -251,7 +251,7 @@ def test_calls_to_tools_that_are_not_listed_are_counted():
 
 
 def test_a_run_may_offer_tools_beside_the_tasks_own_and_nothing_tells_which_those_are():
-    offered = tools_of(["redis", "sqlite"])
+    offered = names_of_tools(["redis", "sqlite"])
     listings = []
 
     def choosing(hands):

@@ -7,7 +7,7 @@ import pytest
 from quarterturn_attacks.harness.scenario_task import scenario_task
 from sandbox.errors import Malformed, NotFound
 from sandbox.runs.task_world import question_of, seed, servers_of, untouched
-from sandbox.servers.registry import SERVERS, tools_of
+from sandbox.servers.registry import SERVERS, names_of_tools
 
 from ...frozen import content
 
@@ -24,13 +24,13 @@ def test_every_server_with_a_listed_tool_is_seeded_and_no_other():
 
 
 def test_a_world_has_the_servers_of_offered_tools_too_unless_two_need_one_backend(monkeypatch):
-    offered = tools_of(["git", "sqlite"])
+    offered = names_of_tools(["git", "sqlite"])
     assert [server.name for server in servers_of(TASK, offered)] == ["filesystem", "git", "sqlite"]
     monkeypatch.setitem(SERVERS._servers, "cache", replace(SERVERS["redis"], name="cache"))
     with pytest.raises(Malformed, match="what the run offers names two servers of the state kind redis"):
-        servers_of(TASK, tools_of(["cache", "redis"]))
+        servers_of(TASK, names_of_tools(["cache", "redis"]))
     with pytest.raises(NotFound, match="there is no server 'pay'"):
-        tools_of(["git", "pay"])
+        names_of_tools(["git", "pay"])
 
 
 def test_a_seed_is_a_state_that_nobody_touched():

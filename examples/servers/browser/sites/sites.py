@@ -1,7 +1,7 @@
 """Two web sites over one SQLite database: `sites.py shop|desk DATABASE PORT`. Standard library only.
 
 The shop has orders, the desk tickets. Both are awkward as real sites are: a list arrives after its page, a few entries
-at a time, and what cannot be undone asks first. A session of the desk ends after a few requests, and what is sent then
+at a time, and cancelling or deleting asks first. A session of the desk ends after a few requests, and what is sent then
 is lost. Nothing here reads a clock or draws a number, so the same clicks leave the same database.
 """
 
@@ -105,7 +105,8 @@ class Site(BaseHTTPRequestHandler):
 
     def list_entries(self) -> str:
         """Return one page of the list."""
-        entries, page = self.matches(), int(self.values.get("page", "1"))
+        entries, text = self.matches(), self.values.get("page", "")
+        page = int(text) if text.isdecimal() else 1
         rows = "".join(
             f'<tr><td><a href="/{self.table}/{entry["code"]}">{entry["code"]}</a></td>'
             + "".join(f"<td>{escape(entry[column])}</td>" for column in (*self.columns[1:], "status"))
@@ -239,9 +240,10 @@ class Desk(Site):
         elif act == "owner":
             sql = "UPDATE tickets SET owner = name FROM staff WHERE code = :code AND name = :owner"
             execute(sql, owner=self.values.get("owner", ""), code=code)
-        elif text := self.values.get("text", "").strip():
-            sql = "INSERT INTO replies (ticket, author, text) VALUES (:code, :author, :text)"
-            execute(sql, code=code, author=self.staff, text=text)
+        else:
+            if text := self.values.get("text", "").strip():
+                sql = "INSERT INTO replies (ticket, author, text) VALUES (:code, :author, :text)"
+                execute(sql, code=code, author=self.staff, text=text)
             if "close" in self.values:
                 execute("UPDATE tickets SET status = 'closed' WHERE code = :code", code=code)
         self.send(status=303, Location="/" if act == "delete" else f"/tickets/{code}")

@@ -64,8 +64,8 @@ passed. `quarterturn server compare` [compares servers by it](../../examples/com
 [Why so](../adr/archive.md#adr-0086).
 
 `quarterturn run --all-tools` offers the tools of all servers of the set. An agent that chooses among them tells its
-choice, the best tool first, by `POST $QUARTERTURN_URL/shortlist`; that is
-[recall](../../examples/agents/dispatcher/README.md).
+choice, the best tool first, by `POST $QUARTERTURN_URL/shortlist`.
+[Recall](../../examples/agents/dispatcher/README.md) is measured of it.
 
 A reply's tokens are divided by the length of its parts. What a model read is shown as a sum, because each request
 repeats all that was said before it.

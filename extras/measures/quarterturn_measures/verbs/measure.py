@@ -76,8 +76,10 @@ def measure(
     if not chosen:
         raise NotFound(f"{source} has no run {number}; it has {', '.join(str(run.run.number) for run in runs)}")
     read = [public_source.read(str(file), key, policy, accept, dev_of, home) for file in others or ()]
-    if any(one.offered_tools != records.offered_tools for one in read):
-        raise Malformed("--field compares runs that were offered the same tools, all with --all-tools or all without")
+    if any(other.offered_tools != records.offered_tools for other in read):
+        raise Malformed(
+            "--field compares runs that were offered the same tools: all without --all-tools, or all with it on one set"
+        )
     field = field_median([run.class_shares for one in read for run in run_measures.measure(one) if run.diagnosed])
     median = field.shares if field else None
     trials = run_measures.trials(runs) if records.split == "dev" and number is None else None
@@ -87,10 +89,10 @@ def measure(
         title = f"{records.title}, run {chosen[0].run.number} of {chosen[0].run.submitter}"
         _write(page, trace_figures(title, chosen[0].as_json(), chosen[0].played, median))
     shown = chosen[:1] if trials else chosen
-    offer = [f"each task offered {records.offered_tools} tools"] if records.offered_tools else []
+    offer = [f"each task offered {len(records.offered_tools)} tools"] if records.offered_tools else []
     data = {
         "source": records.name,
-        "offered_tools": records.offered_tools,
+        "offered_tools": len(records.offered_tools),
         "runs": [run.as_json(by) for run in chosen],
         "trials": trials,
         "field": median,
