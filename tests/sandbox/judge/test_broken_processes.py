@@ -12,11 +12,13 @@ import pytest
 
 from sandbox.errors import Malformed, Unjudged
 from sandbox.isolation.forkserver import ForkServer
-from sandbox.judge import StateJudge, evidence, judge_requests, message
+from sandbox.judge import StateJudge, evidence, judge_requests, message, reader
 from sandbox.judge.process import JUDGE, READER
+from sandbox.mutations.make import Mutant
 from sandbox.world.frozen import FrozenState
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
+from verifiers.normal_form import NormalState
 from verifiers.tree import FileTree, Node
 
 from ...frozen import content
@@ -258,3 +260,13 @@ def test_a_message_is_taken_apart_as_it_was_put_together():
     for wrong in (b"", b"\0\0", b"\xff\xff\xff\xff", message.answer("done", part=b"x") + b"y"):
         with pytest.raises(Malformed):
             message.reply(wrong)
+
+
+def test_damage_that_a_reading_has_no_room_for_is_refused_and_not_taken_for_noticed(monkeypatch):
+    monkeypatch.setattr(reader, "MAX_READING", 600)
+    damages = [
+        (Mutant(f"damage {number}", "damage"), {"redis": NormalState({"keys": "k" * 400})}) for number in range(2)
+    ]
+    assert reader._Forms(["redis"]).reading(damages[:1])
+    with pytest.raises(Malformed, match="the damages of this state take more than 600 bytes"):
+        reader._Forms(["redis"]).reading(damages)
